@@ -10,41 +10,43 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_allreduce */
-        return COLL_ALLREDUCE;
     case 11 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
         return COLL_ALLGATHERV;
     case 11 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
         return COLL_ALLGATHERV;
-    case 21 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 21 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 22 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 22 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return COLL_SCATTER;
-    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_ALLGATHER;
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 36 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return COLL_SCATTER;
+    case 36 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return COLL_ALLGATHER;
+    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 50 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_GATHER;
-    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 66 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 61 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
@@ -60,41 +62,43 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 4 * COLL_PARTS_MOST + 0: /* allgather_of_allreduce */
-        return n * p;
     case 11 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
         return whole_quotient(n, 2);
     case 11 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
         return smaller(n, whole_quotient(n + p, 2));
-    case 21 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 21 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 22 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 22 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 36 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 36 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
         return whole_quotient(n + p - 1, p);
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
-    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 50 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 66 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 66 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 61 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
@@ -116,73 +120,65 @@ double coll_routine_scratch(const struct coll_routine *routine,
         return n * p;
     case 11: /* allgatherv_of_halves */
         return smaller(n, whole_quotient(n + p, 2));
-    case 15: /* allreduce_circulant */
+    case 13: /* allreduce_circulant */
         return n;
-    case 16: /* allreduce_hr1_switches */
-        return n + 8 * bytes_of_element(call);
-    case 17: /* allreduce_lanes */
+    case 14: /* allreduce_lanes */
         return 2 * n + p * (512 + bytes_of_element(call));
-    case 18: /* allreduce_lanes_switches */
+    case 15: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 19: /* allreduce_logical_ring_lr1 */
+    case 16: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 22: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 23: /* allreduce_pre_reduced_ring */
+    case 20: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
+    case 21: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 24: /* allreduce_rab1_bruck */
+    case 22: /* allreduce_rab1_bruck */
         return 2 * (n + p * bytes_of_element(call));
-    case 25: /* allreduce_rab1_mesh_3d */
+    case 23: /* allreduce_rab1_circulant */
         return 2 * (n + p * bytes_of_element(call));
-    case 26: /* allreduce_rab2_ring */
+    case 24: /* allreduce_rab1_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 27: /* allreduce_rab2_spreading_simple */
+    case 25: /* allreduce_rab2_pair_light_barrier */
         return 2 * (n + p * bytes_of_element(call));
-    case 28: /* allreduce_reduce_bcast */
+    case 26: /* allreduce_rab2_spreading_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 27: /* allreduce_reduce_bcast */
         return n;
-    case 33: /* alltoallv_bruck_and_direct */
-        return 3 * p * (double)parameters->longest;
-    case 38: /* bcast_of_scatter_and_allgather */
+    case 36: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 44: /* reduce_binomial */
+    case 44: /* reduce_binomial_in_order */
         return n;
-    case 45: /* reduce_binomial_in_order */
-        return n;
-    case 46: /* reduce_flat */
-        return 2 * n;
-    case 47: /* reduce_logical_ring_reduce_scatter_gather */
+    case 45: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 49: /* reduce_of_allreduce */
+    case 47: /* reduce_of_allreduce */
         return n;
-    case 51: /* reduce_of_reduce_scatter_block_and_gather */
+    case 49: /* reduce_of_reduce_scatter_block_and_gather */
         return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
-    case 52: /* reduce_pipelined_binary */
+    case 50: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 53: /* reduce_rabenseifner */
+    case 51: /* reduce_rabenseifner */
         return n;
-    case 54: /* reduce_topology_binary */
-        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 55: /* reduce_topology_kary */
-        return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 56: /* reduce_topology_linear */
+    case 52: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 57: /* reduce_scatter_circulant */
+    case 53: /* reduce_scatter_circulant */
         return n;
-    case 58: /* reduce_scatter_logical_ring */
+    case 54: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 60: /* reduce_scatter_of_halves */
+    case 56: /* reduce_scatter_of_halves */
         return n;
-    case 61: /* reduce_scatter_recursive_halving */
+    case 57: /* reduce_scatter_recursive_halving */
         return n;
-    case 62: /* reduce_scatter_reduce_scatterv */
+    case 58: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 63: /* reduce_scatter_block_circulant */
-        return p * n;
-    case 64: /* reduce_scatter_block_logical_ring */
+    case 59: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 66: /* reduce_scatter_block_of_halves */
+    case 61: /* reduce_scatter_block_of_halves */
         return n * p;
-    case 67: /* reduce_scatter_block_reduce_scatterv */
+    case 62: /* reduce_scatter_block_recursive_halving_in_order */
+        return p * n + 4 * (p + 1);
+    case 63: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;
