@@ -83,7 +83,7 @@ from stagegen.tune.together import together
     metavar="auto|DURATION|S",
     help="A duration with a unit, such as 90s, 10m or 1h30m: the time of the whole tuning, spent "
     f"where it gains most. {AUTO}: a duration that fits the sizes and the rates of links, such as "
-    "18 minutes for all collectives on 16 hosts at 20 Mbit/s; no limit if groups are timed at "
+    "28 minutes for all collectives on 16 hosts at 20 Mbit/s; no limit if groups are timed at "
     "once. A number: no limit for the whole tuning; the seconds of measured time for a size, after "
     f"which no repetitions are added (otherwise {PER_SIZE:g}).",
 )

@@ -138,6 +138,7 @@ class Function:
             "RECORDER_RECEIVES_AT_ROOT": has_two_sides and self.to_root,
             "RECORDER_OF_RECEIVER": has_two_sides and self.from_root,
             "RECORDER_OF_NEIGHBOURS": self.collective.startswith("neighbor"),
+            "RECORDER_OF_OWN_GROUP": {"recvcounts", "op"} <= set(self.arguments),
         }
         return " | ".join(name for name, value in found.items() if value) or "0"
 

@@ -25,9 +25,8 @@ Samples = Mapping[Candidate, Sample]
 RESOLUTION = 1 / 8
 
 #: By the number of launches of both: a candidate loses by far if even the least of its times, looks
-#: included, is above the other's median by this factor. The first table is for calls beside which
-#: hiccups and noise are small, the second for all others. With as many launches as a test needs,
-#: the test decides alone.
+#: included, is above the other's median by this factor. The first table is for dear calls, the
+#: second for all others. With as many launches as a test needs, the test decides alone.
 FAR = {1: 1.3, 2: 1.12, 3: 1.06}
 FAR_IF_SHORT = {1: 1.5, 2: 1.2, 3: 1.1}
 

@@ -113,13 +113,13 @@ def _is_open(point: Point, challenger: Candidate, holder: Candidate, protocol: P
     """Whether launches to come may decide between two.
 
     Where calls are long, the mean may gain enough, too. There it is closed if the challenger, after
-    two launches or more, is not ahead by half of the least gain. It is then unlikely to get there,
-    and little is lost.
+    two launches or more, is not ahead by half of the least gain, unless what was called before may
+    decide (:attr:`Point.settles`). It is then unlikely to get there, and little is lost.
     """
     ratios = launch_ratios(point.raced[challenger], point.raced[holder])
     if not point.is_long:
         return may_be_faster(ratios, protocol.launches, protocol.gain)
-    if len(ratios) > 1:
+    if len(ratios) > 1 and not point.settles:
         gained = 1 - min(statistics.median(ratios), statistics.fmean(ratios))
         if gained < protocol.gain / 2:
             return False

@@ -50,6 +50,9 @@ NEAR, NEAR_LONG = 1.15, 1.06
 #: decide: TCP remembers earlier traffic. Looks tell no smaller difference.
 SCATTERED = NEAR_LONG
 
+#: Then this many calls are timed in a row, after one that is not: programs go on with a routine.
+IN_A_ROW = 2
+
 #: How many finalists a group has besides native if another communicator's search told what may win.
 FINALISTS_IF_TOLD = 1
 
@@ -80,7 +83,8 @@ def run_launch(
     running = worth_timing(point)
     turn = in_random_order(replace(request, candidates=running), protocol.seed)
     turn = decisive(turn, point.fastest, _chunk(point.lasts, protocol))
-    turn = replace(turn, settle=turn.settle or point.settles)
+    if point.settles:
+        turn = replace(turn, settle=True, calls=IN_A_ROW * turn.calls)
     most = max(turn.repetitions, math.ceil(REPETITIONS_MOST / protocol.launches))
     spent, done = 0.0, 0
     confirms = point.is_told and len(point.launches) < CONFIRMED <= protocol.launches
@@ -127,7 +131,7 @@ def _may_be_traces(point: Point, gain: float, factor: float) -> bool:
     state. Some do not: with bbr, a native alltoall was as fast as others after their calls, and
     slower by a fifth after its own. So the best challenger gains enough in some launches or in
     looks, not in others, and these differ by more than the noise, and than looks can tell. Later
-    launches have untimed calls then. This launch counts as it is: if it were made again, a
+    launches time several calls in a row then. This launch counts as it is: if it were made again, a
     challenger would have two chances in it.
     """
     challengers = {c: point.median(c) for c in point.running if c != NATIVE_CANDIDATE}

@@ -9,11 +9,12 @@ _Thread_local const void *recorder_fortran_site;
 /* Calls that a library of MPI makes within a call are none of the program. */
 static _Thread_local int depth;
 
-/* How many blocks a rank has for, or from, the others. */
+/* How many blocks a rank has: for the others, from them, or of what they add up. */
 static int blocks_of(const struct recorder_communicator *one, unsigned flags) {
     if (flags & RECORDER_OF_NEIGHBOURS)
         return 0; /* the topology would have to be asked */
-    return one->remote > 0 ? one->remote : one->size;
+    const int of_others = one->remote > 0 && !(flags & RECORDER_OF_OWN_GROUP);
+    return of_others ? one->remote : one->size;
 }
 
 static int64_t size_of(MPI_Datatype type) {

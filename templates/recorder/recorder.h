@@ -102,7 +102,8 @@ enum recorder_function_flags {
     RECORDER_SENDS_AT_ROOT = 2, /* the sending side counts at the root only */
     RECORDER_RECEIVES_AT_ROOT = 4,
     RECORDER_OF_RECEIVER = 8, /* MPI_IN_PLACE replaces the receive buffer */
-    RECORDER_OF_NEIGHBOURS = 16
+    RECORDER_OF_NEIGHBOURS = 16,
+    RECORDER_OF_OWN_GROUP = 32 /* blocks are of the ranks of its own group, not of the other one */
 };
 
 struct recorder_function {

@@ -103,6 +103,20 @@ static void kinds(void) {
     MPI_Type_free(&pair);
 }
 
+/* Rank 0 between itself and all others: each group has as many counts as ranks of its own. */
+static void between_uneven_groups(void) {
+    enum { ABSENT = 100 };
+    const int alone = rank == 0;
+    const int counts[] = {alone ? 6 : 1, alone ? ABSENT : 2, alone ? ABSENT : 3};
+    int to[6] = {0}, from[6];
+    MPI_Comm own, other;
+    MPI_Comm_split(MPI_COMM_WORLD, alone, rank, &own);
+    MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, alone ? 1 : 0, 7, &other);
+    MPI_Reduce_scatter(to, from, counts, MPI_INT, MPI_SUM, other);
+    MPI_Comm_free(&other);
+    MPI_Comm_free(&own);
+}
+
 struct task {
     MPI_Comm comm;
     int count;
@@ -252,6 +266,8 @@ int main(int argc, char **argv) {
         delays();
     } else if (strcmp(what, "kinds") == 0) {
         kinds();
+    } else if (strcmp(what, "uneven") == 0) {
+        between_uneven_groups();
     } else if (strcmp(what, "threads") == 0) {
         threads(count);
     } else if (strcmp(what, "spawn") == 0) {

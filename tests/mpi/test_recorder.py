@@ -142,6 +142,17 @@ def test_a_rank_keeps_its_own_counts_its_types_and_its_operation(tmp_path):
         assert (vector["received_bytes"], vector["recv_extent"]) == (8, 16)
 
 
+def test_a_reduction_between_groups_has_a_count_for_each_rank_of_the_own_one(tmp_path):
+    recording = recorded(tmp_path, "uneven")
+    counts = []
+    for rank in recording.ranks:
+        names = [recording.functions[i] for i in rank.events["function"]]
+        event = rank.events[names.index("reduce_scatter")]
+        assert event["received"] == 6
+        counts.append(rank.counts_at(int(event["recv_counts"])))
+    assert counts == [(6,), *[(1, 2, 3)] * (RANKS - 1)]
+
+
 def test_calls_of_threads_are_told_apart_by_their_communicators(tmp_path):
     recording = recorded(tmp_path, "threads", "200")
     first, second = found(recording, "allreduce")
