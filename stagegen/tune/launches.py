@@ -15,6 +15,7 @@ from dataclasses import replace
 from stagegen.measure.records import Candidate, Request
 from stagegen.measure.source import Source
 from stagegen.measure.statistics import LAUNCHES_LEAST, launch_ratios, summarize
+from stagegen.tune.choose import far
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled, noise_factor, worth_timing
 from stagegen.tune.field import least
@@ -50,9 +51,6 @@ NEAR, NEAR_LONG = 1.15, 1.06
 #: decide: TCP remembers earlier traffic. Looks tell no smaller difference.
 SCATTERED = NEAR_LONG
 
-#: Then this many calls are timed in a row, after one that is not: programs go on with a routine.
-IN_A_ROW = 2
-
 #: How many finalists a group has besides native if another communicator's search told what may win.
 FINALISTS_IF_TOLD = 1
 
@@ -83,8 +81,7 @@ def run_launch(
     running = worth_timing(point)
     turn = in_random_order(replace(request, candidates=running), protocol.seed)
     turn = decisive(turn, point.fastest, _chunk(point.lasts, protocol))
-    if point.settles:
-        turn = replace(turn, settle=True, calls=IN_A_ROW * turn.calls)
+    turn = replace(turn, settle=turn.settle or point.settles)
     most = max(turn.repetitions, math.ceil(REPETITIONS_MOST / protocol.launches))
     spent, done = 0.0, 0
     confirms = point.is_told and len(point.launches) < CONFIRMED <= protocol.launches
@@ -129,9 +126,9 @@ def _may_be_traces(point: Point, gain: float, factor: float) -> bool:
 
     Long calls have no untimed call before them, as they soon bring the network into their own
     state. Some do not: with bbr, a native alltoall was as fast as others after their calls, and
-    slower by a fifth after its own. So the best challenger gains enough in some launches or in
-    looks, not in others, and these differ by more than the noise, and than looks can tell. Later
-    launches time several calls in a row then. This launch counts as it is: if it were made again, a
+    slower by a fifth after its own. So the best challenger leads in some launches or in looks, but
+    not clearly in all, and these differ by more than the noise, and than looks can tell. Later
+    launches have untimed calls then. This launch counts as it is: if it were made again, a
     challenger would have two chances in it.
     """
     challengers = {c: point.median(c) for c in point.running if c != NATIVE_CANDIDATE}
@@ -142,7 +139,8 @@ def _may_be_traces(point: Point, gain: float, factor: float) -> bool:
         ratios = launch_ratios(point.raced[best], point.raced[NATIVE_CANDIDATE])
         ratios.append(seen[best] / seen[NATIVE_CANDIDATE])
         low, high = min(ratios), max(ratios)
-        if low < 1 - gain < high and high > factor * low:
+        leads, is_clear = low < 1 - gain, high * far(1, is_long=True) < 1
+        if leads and not is_clear and high > factor * low:
             return True
     return False
 

@@ -33,8 +33,8 @@ class Point:
         out: finalists that are no longer timed and cannot be chosen.
         launches: the ones that are done with this size.
         ranks: what scouting saw of each finalist, the least seconds.
-        settles: whether launches to come time several calls of a candidate in a row, after an
-            untimed one, though calls are long, as what was called before may decide.
+        settles: whether launches to come have an untimed call of the same candidate before each
+            call, though calls are long, as what was called before may decide.
     """
 
     field: Field

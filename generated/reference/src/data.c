@@ -66,16 +66,19 @@ static char *after_bytes(const struct copied *side, MPI_Count bytes) {
            (side->dense ? (MPI_Aint)bytes : (MPI_Aint)(bytes / side->size) * side->stride);
 }
 
-/* The least number of bytes that whole elements of both sides have; of dense ones any number is. */
+/*
+ * The least number of bytes that whole elements of both sides have; of dense ones any number is.
+ * All that is copied is a multiple of it, so unlike the product of both sizes it cannot overflow.
+ */
 static MPI_Count whole_elements(const struct copied *from, const struct copied *to) {
-    MPI_Count a = from->dense ? 1 : from->size, b = to->dense ? 1 : to->size;
-    const MPI_Count product = a * b;
-    while (b > 0) {
-        const MPI_Count rest = a % b;
-        a = b;
-        b = rest;
+    const MPI_Count one = from->dense ? 1 : from->size, other = to->dense ? 1 : to->size;
+    MPI_Count divisor = one, next = other;
+    while (next > 0) {
+        const MPI_Count rest = divisor % next;
+        divisor = next;
+        next = rest;
     }
-    return product / a;
+    return one / divisor * other;
 }
 
 /* Copy so many bytes of data, `piece` at a time: through `room` unless one side is dense. */

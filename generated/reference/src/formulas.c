@@ -10,44 +10,32 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 11 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
-        return COLL_ALLGATHERV;
-    case 11 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
-        return COLL_ALLGATHERV;
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 13 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
+        return COLL_ALLTOALL;
+    case 13 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
+        return COLL_ALLGATHER;
+    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return COLL_REDUCE_SCATTER_BLOCK;
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return COLL_ALLGATHER;
-    case 36 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return COLL_SCATTER;
-    case 36 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return COLL_ALLGATHER;
-    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 40 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 41 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return COLL_REDUCE;
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_GATHER;
-    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
-        return COLL_REDUCE_SCATTER_BLOCK;
-    case 61 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
-        return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
     }
@@ -62,44 +50,32 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 11 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
-        return whole_quotient(n, 2);
-    case 11 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
-        return smaller(n, whole_quotient(n + p, 2));
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 13 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 13 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 36 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 36 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 40 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+    case 41 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 61 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 61 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
     }
@@ -116,69 +92,59 @@ double coll_routine_scratch(const struct coll_routine *routine,
     (void)p;
     /* clang-format off */
     switch (routine - coll_routines) {
-    case 0: /* allgather_bruck */
-        return n * p;
-    case 11: /* allgatherv_of_halves */
-        return smaller(n, whole_quotient(n + p, 2));
-    case 13: /* allreduce_circulant */
-        return n;
-    case 14: /* allreduce_lanes */
+    case 9: /* allreduce_lanes */
         return 2 * n + p * (512 + bytes_of_element(call));
-    case 15: /* allreduce_lanes_switches */
+    case 10: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 16: /* allreduce_logical_ring_lr1 */
+    case 11: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 19: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 13: /* allreduce_of_alltoall_and_allgather */
+        return 2 * (n + p * bytes_of_element(call)) + 2 * (quotient(n, p) + bytes_of_element(call));
+    case 15: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 20: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
-    case 21: /* allreduce_pre_reduced_ring */
+    case 16: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 22: /* allreduce_rab1_bruck */
+    case 17: /* allreduce_rab1_mesh_3d */
         return 2 * (n + p * bytes_of_element(call));
-    case 23: /* allreduce_rab1_circulant */
+    case 18: /* allreduce_rab2_aapc_receiver_lr1 */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_rab1_spreading_simple */
+    case 19: /* allreduce_rab2_ring */
         return 2 * (n + p * bytes_of_element(call));
-    case 25: /* allreduce_rab2_pair_light_barrier */
+    case 20: /* allreduce_rab2_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 26: /* allreduce_rab2_spreading_simple */
-        return 2 * (n + p * bytes_of_element(call));
-    case 27: /* allreduce_reduce_bcast */
+    case 21: /* allreduce_reduce_bcast */
         return n;
-    case 36: /* bcast_of_scatter_and_allgather */
-        return n + p;
-    case 44: /* reduce_binomial_in_order */
-        return n;
-    case 45: /* reduce_logical_ring_reduce_scatter_gather */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 47: /* reduce_of_allreduce */
-        return n;
-    case 49: /* reduce_of_reduce_scatter_block_and_gather */
-        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
-    case 50: /* reduce_pipelined_binary */
-        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 51: /* reduce_rabenseifner */
-        return n;
-    case 52: /* reduce_topology_linear */
-        return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 53: /* reduce_scatter_circulant */
-        return n;
-    case 54: /* reduce_scatter_logical_ring */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 56: /* reduce_scatter_of_halves */
-        return n;
-    case 57: /* reduce_scatter_recursive_halving */
-        return n;
-    case 58: /* reduce_scatter_reduce_scatterv */
-        return n;
-    case 59: /* reduce_scatter_block_logical_ring */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 61: /* reduce_scatter_block_of_halves */
+    case 27: /* alltoallv_bruck_and_direct */
+        return 3 * p * (double)parameters->longest;
+    case 33: /* gather_binomial */
         return n * p;
-    case 62: /* reduce_scatter_block_recursive_halving_in_order */
-        return p * n + 4 * (p + 1);
-    case 63: /* reduce_scatter_block_reduce_scatterv */
+    case 37: /* reduce_binomial_in_order */
+        return n;
+    case 38: /* reduce_logical_ring_reduce_scatter_gather */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 40: /* reduce_of_allreduce */
+        return n;
+    case 42: /* reduce_of_reduce_scatter_block_and_gather */
+        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
+    case 43: /* reduce_pipelined_binary */
+        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 44: /* reduce_pre_reduced_tree */
+        return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 45: /* reduce_rabenseifner */
+        return n;
+    case 46: /* reduce_topology_linear */
+        return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 47: /* reduce_scatter_logical_ring */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 49: /* reduce_scatter_of_halves */
+        return n;
+    case 50: /* reduce_scatter_recursive_halving */
+        return n;
+    case 51: /* reduce_scatter_reduce_scatterv */
+        return n;
+    case 52: /* reduce_scatter_block_logical_ring */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 54: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;
