@@ -127,7 +127,7 @@ def _may_be_traces(point: Point, gain: float, factor: float) -> bool:
     Long calls have no untimed call before them, as they soon bring the network into their own
     state. Some do not: with bbr, a native alltoall was as fast as others after their calls, and
     slower by a fifth after its own. So the best challenger leads in some launches or in looks, but
-    not clearly in all, and these differ by more than the noise, and than looks can tell. Later
+    not clearly in all, and its leads differ by more than the noise, and than looks can tell. Later
     launches have untimed calls then. This launch counts as it is: if it were made again, a
     challenger would have two chances in it.
     """
