@@ -34,7 +34,7 @@ FAR_IF_SHORT = {1: 1.5, 2: 1.2, 3: 1.1}
 SEEN, SEEN_IF_SHORT = 1.06, 1.15
 
 #: The logarithm of the factor is also at least this many times the noise of other times.
-CLEAR_OF_NOISE = 2
+CLEAR_OF_NOISE = 2.5
 
 #: If a candidate has no more times than this, all may have met a hiccup. Unless calls are dear, a
 #: hiccup is added to the time that they must exceed.

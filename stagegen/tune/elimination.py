@@ -113,17 +113,23 @@ def _is_open(point: Point, challenger: Candidate, holder: Candidate, protocol: P
     """Whether launches to come may decide between two.
 
     Where calls are long, the mean may gain enough, too. There it is closed if the challenger, after
-    two launches or more, is not ahead by half of the least gain, unless what was called before may
-    decide (:attr:`Point.settles`). It is then unlikely to get there, and little is lost.
+    two launches or more, is not ahead by half of the least gain. It is then unlikely to get there,
+    and little is lost. If what was called before may decide, only launches that exclude this count
+    here (:attr:`Point.settles_from`).
     """
     ratios = launch_ratios(point.raced[challenger], point.raced[holder])
     if not point.is_long:
         return may_be_faster(ratios, protocol.launches, protocol.gain)
-    if len(ratios) > 1 and not point.settles:
-        gained = 1 - min(statistics.median(ratios), statistics.fmean(ratios))
+    recent = launch_ratios(_since(point.settles_from, point.raced[challenger]), point.raced[holder])
+    if len(recent) > 1:
+        gained = 1 - min(statistics.median(recent), statistics.fmean(recent))
         if gained < protocol.gain / 2:
             return False
     return may_be_faster(ratios, protocol.launches, 0.0)
+
+
+def _since(first: int | None, raced: Mapping[int, list[float]]) -> dict[int, list[float]]:
+    return {number: times for number, times in raced.items() if number >= (first or 0)}
 
 
 def eliminate(point: Point, protocol: Protocol, noise: float) -> None:

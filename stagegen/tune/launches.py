@@ -17,7 +17,7 @@ from stagegen.measure.source import Source
 from stagegen.measure.statistics import LAUNCHES_LEAST, launch_ratios, summarize
 from stagegen.tune.choose import far
 from stagegen.tune.decision import NATIVE_CANDIDATE
-from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled, noise_factor, worth_timing
+from stagegen.tune.elimination import CONFIRMED, eliminate, is_settled, worth_timing
 from stagegen.tune.field import least
 from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
@@ -81,7 +81,7 @@ def run_launch(
     running = worth_timing(point)
     turn = in_random_order(replace(request, candidates=running), protocol.seed)
     turn = decisive(turn, point.fastest, _chunk(point.lasts, protocol))
-    turn = replace(turn, settle=turn.settle or point.settles)
+    turn = replace(turn, settle=turn.settle or point.settles_from is not None)
     most = max(turn.repetitions, math.ceil(REPETITIONS_MOST / protocol.launches))
     spent, done = 0.0, 0
     confirms = point.is_told and len(point.launches) < CONFIRMED <= protocol.launches
@@ -104,8 +104,8 @@ def run_launch(
         if point.is_long:
             turn = replace(turn, candidates=_worth_repeating(point, turn))
     point.launches.append(request.launch)
-    factor = max(SCATTERED, noise_factor(noise or 0.0))
-    point.settles |= not turn.settle and _may_be_traces(point, protocol.gain, factor)
+    if not turn.settle and _may_be_traces(point, protocol.gain):
+        point.settles_from = request.launch + 1
     if noise is not None:
         eliminate(point, protocol, noise)
 
@@ -121,15 +121,15 @@ def _worth_repeating(point: Point, turn: Request) -> tuple[Candidate, ...]:
     )
 
 
-def _may_be_traces(point: Point, gain: float, factor: float) -> bool:
+def _may_be_traces(point: Point, gain: float) -> bool:
     """Whether what was called before may decide if a candidate replaces the native routine.
 
     Long calls have no untimed call before them, as they soon bring the network into their own
     state. Some do not: with bbr, a native alltoall was as fast as others after their calls, and
     slower by a fifth after its own. So the best challenger leads in some launches or in looks, but
-    not clearly in all, and its leads differ by more than the noise, and than looks can tell. Later
-    launches have untimed calls then. This launch counts as it is: if it were made again, a
-    challenger would have two chances in it.
+    not clearly in all, and its leads differ by more than looks can tell. Later launches have
+    untimed calls then. This launch counts as it is: if it were made again, a challenger would have
+    two chances in it. The noise of other sizes does not count, as such traces are part of it.
     """
     challengers = {c: point.median(c) for c in point.running if c != NATIVE_CANDIDATE}
     if not (point.is_long and challengers and NATIVE_CANDIDATE in point.running):
@@ -140,7 +140,7 @@ def _may_be_traces(point: Point, gain: float, factor: float) -> bool:
         ratios.append(seen[best] / seen[NATIVE_CANDIDATE])
         low, high = min(ratios), max(ratios)
         leads, is_clear = low < 1 - gain, high * far(1, is_long=True) < 1
-        if leads and not is_clear and high > factor * low:
+        if leads and not is_clear and high > SCATTERED * low:
             return True
     return False
 

@@ -33,8 +33,8 @@ class Point:
         out: finalists that are no longer timed and cannot be chosen.
         launches: the ones that are done with this size.
         ranks: what scouting saw of each finalist, the least seconds.
-        settles: whether launches to come have an untimed call of the same candidate before each
-            call, though calls are long, as what was called before may decide.
+        settles_from: the first launch with an untimed call of the same candidate before each call,
+            though calls are long, as what was called before may decide; None if there is none.
     """
 
     field: Field
@@ -49,7 +49,7 @@ class Point:
     out: set[Candidate] = made(default_factory=set)
     launches: list[int] = made(default_factory=list)
     ranks: dict[Candidate, float] = made(default_factory=dict)
-    settles: bool = False
+    settles_from: int | None = None
 
     @property
     def running(self) -> tuple[Candidate, ...]:

@@ -218,6 +218,15 @@ def test_if_times_of_a_long_call_scatter_it_is_timed_after_itself(
     assert {asked.launch for asked in launched if asked.settle} == settled
 
 
+def test_noise_of_other_sizes_does_not_hide_traces():
+    point = point_of({NATIVE: 1.2, PLAIN: 1.0}, {})
+    noise = 0.6  # such traces have doubled times of the other sizes
+    run_launch(
+        Traces(0.99, 1.2), replace(request(NATIVE, PLAIN), launch=1), point, Protocol(), 0.0, noise
+    )
+    assert point.settles_from == 2
+
+
 @pytest.mark.parametrize(("unit", "expected"), [(1e-1, True), (2.0, False)])
 def test_dear_compositions_are_not_for_the_best_of_other_tables(unit, expected):
     composed = Candidate("composed")
