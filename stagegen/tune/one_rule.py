@@ -19,12 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import MARGIN, is_faster_in_launches, launch_ratios
+from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches, launch_ratios
 from stagegen.tune.choose import Samples, is_faster_by_far, median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule
 from stagegen.tune.field import Sample, Times, best_of_algorithms, least
 from stagegen.tune.kinds import TableKinds
-from stagegen.tune.point import Point
+from stagegen.tune.point import Point, noise_of
 from stagegen.tune.race import NEAR_FACTOR
 from stagegen.tune.rules import alternatives
 
@@ -32,6 +32,10 @@ from stagegen.tune.rules import alternatives
 #: times of scouting are noisy, they may be slower there by the share NEARLY; those that are not
 #: come first.
 FINALISTS, NEARLY = 3, 0.25
+
+#: A look at a candidate, over one at native, is noise up to this many times the usual difference of
+#: two looks at one candidate; both are logarithms.
+NOISE_FACTOR = 2
 
 #: How many algorithms of each kind are looked at with the longest messages if calls are dear there,
 #: besides the native routine.
@@ -72,16 +76,31 @@ def foremost(known: Iterable[Times], kinds: TableKinds) -> set[str]:
 def ranked(samples: Mapping[int, Samples], margin: float) -> list[Candidate]:
     """Return the candidates that are nowhere slower than the native routine, the fastest first.
 
-    Differences below the share ``margin`` do not count. The order is by the geometric mean over the
-    sizes. The native routine is one of them.
+    Differences below the share ``margin`` do not count, nor do those that a test on all launches
+    does not confirm. The order is by the geometric mean over the sizes. The native routine is one
+    of them.
     """
-    ratios = {
-        candidate: [_ratio(of_size[candidate], of_size) for of_size in samples.values()]
+    able = {
+        candidate: math.prod(_ratio(of_size[candidate], of_size) for of_size in samples.values())
+        for candidate in _known_at_all(samples)
+        if not any(_is_slower(of_size[candidate], of_size, margin) for of_size in samples.values())
+    }
+    return sorted(able, key=lambda candidate: (able[candidate], candidate))
+
+
+def _known_at_all(samples: Mapping[int, Samples]) -> list[Candidate]:
+    return [
+        candidate
         for candidate in min(samples.values(), key=len, default={})
         if all(candidate in of_size for of_size in samples.values())
-    }
-    able = [candidate for candidate, known in ratios.items() if max(known) <= 1 + margin]
-    return sorted(able, key=lambda candidate: (math.prod(ratios[candidate]), candidate))
+    ]
+
+
+def _is_slower(sample: Sample, samples: Samples, margin: float) -> bool:
+    native = samples[NATIVE_CANDIDATE]
+    if len(launch_ratios(sample.launches, native.launches)) < LAUNCHES_LEAST:
+        return _ratio(sample, samples) > 1 + margin
+    return is_faster_in_launches(native.launches, sample.launches, margin)
 
 
 def _margin(gain: float) -> float:
@@ -129,13 +148,12 @@ def name_finalists_of_all(points: Mapping[int, Point], kinds: TableKinds, gain: 
         kinds: the tables to make; each has its own best.
         gain: smaller differences do not count.
     """
-    # More calls alone make the least time lower, so only first looks count: all have one.
     samples = {size: _looks(point) for size, point in points.items()}
+    noises = {size: noise_of([point]) for size, point in points.items()}
     best = {NATIVE_CANDIDATE}
     for kind in kinds.names:
         of_kind = {size: kinds.of(kind, of_size) for size, of_size in samples.items()}
-        able = dict.fromkeys((*ranked(of_kind, _margin(gain)), *ranked(of_kind, NEARLY)))
-        best.update([candidate for candidate in able if candidate != NATIVE_CANDIDATE][:FINALISTS])
+        best.update(promising(of_kind, noises, _margin(gain))[:FINALISTS])
     for point in points.values():
         if not point.launches:
             point.finalists = tuple(candidate for candidate in point.seen if candidate in best)
@@ -144,7 +162,34 @@ def name_finalists_of_all(points: Mapping[int, Point], kinds: TableKinds, gain: 
 
 
 def _looks(point: Point) -> Samples:
-    return {candidate: Sample((seconds[0],)) for candidate, seconds in point.seen.items()}
+    """Return the first two looks: what is near the best has more, and so a lower least time."""
+    return {candidate: Sample(tuple(seconds[:2])) for candidate, seconds in point.seen.items()}
+
+
+def promising(
+    samples: Mapping[int, Samples], noises: Mapping[int, float], margin: float
+) -> list[Candidate]:
+    """Return what launches should time besides native, the most promising first.
+
+    At a size, a difference counts by as much as it exceeds the noise: among short calls, the
+    luckiest of many looks would lead else. What is slower than native by the share ``margin`` at
+    some size comes last; what is slower by :data:`NEARLY` is left out.
+    """
+    differences = {
+        candidate: [
+            _beyond(math.log(_ratio(of_size[candidate], of_size)), NOISE_FACTOR * noises[size])
+            for size, of_size in samples.items()
+        ]
+        for candidate in _known_at_all(samples)
+        if candidate != NATIVE_CANDIDATE
+    }
+    slowest = {candidate: max(known) for candidate, known in differences.items()}
+    able = [candidate for candidate, one in slowest.items() if one <= math.log(1 + NEARLY)]
+    return sorted(able, key=lambda c: (slowest[c] > math.log(1 + margin), sum(differences[c]), c))
+
+
+def _beyond(difference: float, noise: float) -> float:
+    return math.copysign(max(0.0, abs(difference) - noise), difference)
 
 
 def _ratio(sample: Sample, samples: Samples) -> float:

@@ -26,8 +26,8 @@ def sizes_of(
 ) -> tuple[int, ...]:
     """Return the sizes in bytes at which a collective is measured on a communicator.
 
-    One rule for all calls must hold at the smallest, a middle and the largest size. Without data,
-    the only size is 0.
+    One rule for all calls must hold at the smallest size, at two in the middle, and at the largest.
+    Without data, the only size is 0.
     """
     pattern = options.pattern_of(communicator)
     if pattern is not None:
@@ -38,7 +38,8 @@ def sizes_of(
         return (0,)
     if collective.has_one_rule:
         some = sizes if options.is_part(collective.name, communicator) else options.sizes
-        return tuple(sorted({some[0], some[len(some) // 2], some[-1]}))
+        count = len(some)
+        return tuple(sorted({some[0], some[count // 3], some[count // 2], some[-1]}))
     longest = largest * min(ranks, WHOLE_MOST)
     goes_on = collective.counts_whole and longest > largest and not options.wanted
     return (*sizes, longest) if goes_on else sizes

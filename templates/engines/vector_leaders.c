@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "block_rounds.h"
 #include "vector_leaders.h"
 
 enum {
-    COPIES = 4,            /* a leader has what its ranks send, and what they receive, twice */
-    IN_FLIGHT = 64 * 1024, /* of longer blocks, in bytes */
+    COPIES = 4,         /* a leader has what its ranks send, and what they receive, twice */
+    SEGMENT = 4 * 1024, /* of longer blocks, in bytes */
 };
 
 /* The rank of the i-th member of this host. */
@@ -324,7 +325,7 @@ static int limited(const struct coll_comm *cc, int longest) {
 }
 
 int coll_vector_leaders_run(const struct coll_call *call, const struct coll_comm *cc,
-                            const struct coll_parameters *parameters, int longest,
+                            const struct coll_parameters *parameters, int longest, int in_flight,
                             int exchange(const struct vector_leaders *leaders)) {
     struct vector_leaders leaders = {
         .call = call,
@@ -335,7 +336,7 @@ int coll_vector_leaders_run(const struct coll_call *call, const struct coll_comm
         .longest = limited(cc, longest),
     };
     COLL_TRY((cc->rank == rank_beside(&leaders, 0) ? lead : follow)(&leaders));
-    return coll_block_window(call, cc, leaders.longest, IN_FLIGHT, NULL);
+    return coll_block_rounds(call, cc, leaders.longest, SEGMENT, in_flight);
 }
 
 /* Start to receive from, or to send to, the host of a step; nothing if there are no bytes. */

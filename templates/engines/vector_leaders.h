@@ -32,12 +32,12 @@ struct vector_leaders {
 
 /*
  * Carry out the alltoallv. Blocks of more than `longest` bytes go from rank to rank after the
- * others. Of the shorter ones, a leader holds what its ranks send and what they receive, each
- * twice, and never more than COLL_LEADER_MOST bytes: with many ranks, `longest` is less than was
- * asked for.
+ * others, in rounds, with `in_flight` bytes at a time (block_rounds.h). Of the shorter ones, a
+ * leader holds what its ranks send and what they receive, each twice, and never more than
+ * COLL_LEADER_MOST bytes: with many ranks, `longest` is less than was asked for.
  */
 int coll_vector_leaders_run(const struct coll_call *call, const struct coll_comm *cc,
-                            const struct coll_parameters *parameters, int longest,
+                            const struct coll_parameters *parameters, int longest, int in_flight,
                             int exchange(const struct vector_leaders *leaders));
 
 /*

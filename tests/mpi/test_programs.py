@@ -35,6 +35,16 @@ def test_intercommunicators_go_native(ranks):
     passes("intercommunicators.c", ranks)
 
 
+#: The alltoallv routines of a cluster with a rank on each host.
+ALLTOALLVS = [one.name for one in support.serving(support.cluster(5), "alltoallv")]
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("routine", ALLTOALLVS)
+def test_blocks_of_an_alltoallv_may_have_very_different_lengths(routine, ranks):
+    passes("lengths.c", ranks, variables={"LIBCOLL_FORCE": f"alltoallv={routine}"})
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_mistakes_give_the_classes_of_native(ranks):
     passes("errors.c", ranks)
@@ -52,6 +62,8 @@ TRUNCATING = [
     "bcast=pipelined_linear",
     "alltoall=simple",
     "alltoall=spreading_simple",
+    "alltoallv=bruck_and_direct",
+    "alltoallv=spreading_rounds",
     "allgather=simple",
 ]
 

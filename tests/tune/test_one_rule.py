@@ -12,7 +12,7 @@ from stagegen.measure.records import Candidate, CandidateFailed, Failure, Timing
 from stagegen.measure.source import LogSource
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import Sample
-from stagegen.tune.one_rule import choose_one, ranked
+from stagegen.tune.one_rule import choose_one, promising, ranked
 from stagegen.tune.scope import Options
 from stagegen.tune.shapes import Shape
 from stagegen.tune.tuner import tune
@@ -73,6 +73,29 @@ def test_what_launches_have_not_timed_does_not_serve_if_they_have_timed_others()
         of_size[RING] = Sample((0.8,) * 5, launches=launches)
         of_size[NATIVE_CANDIDATE] = Sample((1.0,), dropped=True)
     assert choose_one(given, 0.03) == RING
+
+
+@pytest.mark.parametrize(
+    ("ratios", "chosen"),
+    [((1.05, 0.96, 1.06, 0.98, 1.04), RING), ((1.05, 1.04, 1.06, 1.05, 1.04), NATIVE_CANDIDATE)],
+    ids=["noise", "slower in each launch"],
+)
+def test_what_is_slower_by_noise_alone_serves(ratios, chosen):
+    given = samples(native=(1.0, 1.0, 1.0), ring=(1.0, 1.0, 0.5))
+    for size, of_size in given.items():
+        times = ratios if size == SHORT else (0.5 if size == LONG else 1.0,) * 5
+        for candidate, launched in ((RING, times), (NATIVE_CANDIDATE, (1.0,) * 5)):
+            launches = {number: (one,) for number, one in enumerate(launched, start=1)}
+            of_size[candidate] = Sample(launched, launches=launches)
+    assert choose_one(given, 0.03) == chosen
+
+
+def test_lucky_looks_at_short_calls_make_no_finalist():
+    """The look at a ring is lucky where looks differ by 25 %; windows win with long blocks."""
+    given = samples(native=(3.0, 1.0, 1.0), ring=(2.0, 1.0, 0.35), own_windows=(3.2, 1.0, 0.25))
+    noises = {SHORT: 0.25, MIDDLE: 0.01, LONG: 0.01}
+    assert promising(given, noises, 0.03) == [WINDOWS, RING]
+    assert promising(given, dict.fromkeys(SIZES, 0.01), 0.03) == [RING, WINDOWS]
 
 
 def test_the_best_of_all_sizes_together_serves():

@@ -8,76 +8,74 @@
 
 /* clang-format off */
 const struct variant variants[] = {
-    {1, {.segment_size = 512}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 1024}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {11, {.segment_size = 512}}, /* allreduce hr1_switches */
-    {11, {.segment_size = 1024}}, /* allreduce hr1_switches */
-    {11, {.segment_size = 2048}}, /* allreduce hr1_switches */
-    {11, {.segment_size = 8192}}, /* allreduce hr1_switches */
-    {12, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 16384}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {13, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {13, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {13, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {18, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {18, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {18, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {18, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {28, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {28, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {28, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {34, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {34, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {34, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {34, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {36, {.segment_size = 512}}, /* bcast topology_linear */
-    {36, {.segment_size = 1024}}, /* bcast topology_linear */
-    {36, {.segment_size = 2048}}, /* bcast topology_linear */
-    {36, {.segment_size = 8192}}, /* bcast topology_linear */
-    {36, {.segment_size = 16384}}, /* bcast topology_linear */
-    {43, {.radix = 3}}, /* reduce knomial */
-    {45, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {45, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {45, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {45, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {50, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {52, {.segment_size = 512}}, /* reduce topology_binary */
-    {52, {.segment_size = 1024}}, /* reduce topology_binary */
-    {52, {.segment_size = 2048}}, /* reduce topology_binary */
-    {52, {.segment_size = 16384}}, /* reduce topology_binary */
-    {53, {.arity = 4, .segment_size = 8192}}, /* reduce topology_kary */
-    {53, {.arity = 3, .segment_size = 512}}, /* reduce topology_kary */
-    {53, {.arity = 3, .segment_size = 1024}}, /* reduce topology_kary */
-    {53, {.arity = 3, .segment_size = 2048}}, /* reduce topology_kary */
-    {53, {.arity = 3, .segment_size = 16384}}, /* reduce topology_kary */
-    {54, {.segment_size = 512}}, /* reduce topology_linear */
-    {54, {.segment_size = 1024}}, /* reduce topology_linear */
-    {54, {.segment_size = 2048}}, /* reduce topology_linear */
-    {54, {.segment_size = 16384}}, /* reduce topology_linear */
-    {56, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {56, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {56, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {56, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {61, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {61, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {61, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {61, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {69, {.in_flight = 1}}, /* scatter throttled_linear */
-    {69, {.in_flight = 4}}, /* scatter throttled_linear */
+    {0, {.segment_size = 512}}, /* allgather logical_ring_lr1 */
+    {0, {.segment_size = 1024}}, /* allgather logical_ring_lr1 */
+    {0, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
+    {0, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
+    {0, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
+    {5, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {5, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {5, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {5, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
+    {10, {.segment_size = 512}}, /* allreduce lanes */
+    {10, {.segment_size = 1024}}, /* allreduce lanes */
+    {10, {.segment_size = 2048}}, /* allreduce lanes */
+    {10, {.segment_size = 8192}}, /* allreduce lanes */
+    {10, {.segment_size = 16384}}, /* allreduce lanes */
+    {11, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {11, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {11, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {11, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {16, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {16, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {16, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {16, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {21, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
+    {21, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
+    {21, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
+    {23, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {23, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {23, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {26, {.bytes_in_flight = 16384, .segment_size = 4096}}, /* alltoallv spreading_rounds */
+    {26, {.bytes_in_flight = 65536, .segment_size = 4096}}, /* alltoallv spreading_rounds */
+    {26, {.bytes_in_flight = 262144, .segment_size = 4096}}, /* alltoallv spreading_rounds */
+    {26, {.bytes_in_flight = 32768, .segment_size = 2048}}, /* alltoallv spreading_rounds */
+    {26, {.bytes_in_flight = 32768, .segment_size = 8192}}, /* alltoallv spreading_rounds */
+    {31, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {31, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {31, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {31, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {33, {.segment_size = 512}}, /* bcast topology_linear */
+    {33, {.segment_size = 1024}}, /* bcast topology_linear */
+    {33, {.segment_size = 2048}}, /* bcast topology_linear */
+    {33, {.segment_size = 8192}}, /* bcast topology_linear */
+    {33, {.segment_size = 16384}}, /* bcast topology_linear */
+    {37, {.in_flight = 1}}, /* gather throttled_linear */
+    {37, {.in_flight = 4}}, /* gather throttled_linear */
+    {40, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {40, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {40, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {40, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {43, {.arity = 1, .segment_size = 8192}}, /* reduce pre_reduced_tree */
+    {43, {.arity = 3, .segment_size = 8192}}, /* reduce pre_reduced_tree */
+    {43, {.arity = 2, .segment_size = 512}}, /* reduce pre_reduced_tree */
+    {43, {.arity = 2, .segment_size = 1024}}, /* reduce pre_reduced_tree */
+    {43, {.arity = 2, .segment_size = 2048}}, /* reduce pre_reduced_tree */
+    {43, {.arity = 2, .segment_size = 16384}}, /* reduce pre_reduced_tree */
+    {45, {.segment_size = 512}}, /* reduce topology_linear */
+    {45, {.segment_size = 1024}}, /* reduce topology_linear */
+    {45, {.segment_size = 2048}}, /* reduce topology_linear */
+    {45, {.segment_size = 16384}}, /* reduce topology_linear */
+    {47, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {47, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {47, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {47, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {52, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {52, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {52, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {52, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {57, {.in_flight = 1}}, /* scatter throttled_linear */
+    {57, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */
