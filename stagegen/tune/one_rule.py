@@ -19,7 +19,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from stagegen.catalogue import Algorithm
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches, launch_ratios
+from stagegen.measure.statistics import (
+    LAUNCHES_LEAST,
+    MARGIN,
+    is_faster_in_launches,
+    is_faster_in_rounds,
+    launch_ratios,
+)
 from stagegen.tune.choose import Samples, is_faster_by_far, median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule
 from stagegen.tune.field import Sample, Times, best_of_algorithms, least
@@ -76,9 +82,9 @@ def foremost(known: Iterable[Times], kinds: TableKinds) -> set[str]:
 def ranked(samples: Mapping[int, Samples], margin: float) -> list[Candidate]:
     """Return the candidates that are nowhere slower than the native routine, the fastest first.
 
-    Differences below the share ``margin`` do not count, nor do those that a test on all launches
-    does not confirm. The order is by the geometric mean over the sizes. The native routine is one
-    of them.
+    Differences below the share ``margin`` do not count, nor do those that a test on all rounds of
+    the launches does not confirm. The order is by the geometric mean over the sizes. The native
+    routine is one of them.
     """
     able = {
         candidate: math.prod(_ratio(of_size[candidate], of_size) for of_size in samples.values())
@@ -97,10 +103,13 @@ def _known_at_all(samples: Mapping[int, Samples]) -> list[Candidate]:
 
 
 def _is_slower(sample: Sample, samples: Samples, margin: float) -> bool:
+    """Whether it is slower than native. Small losses matter here, so all rounds are tested."""
     native = samples[NATIVE_CANDIDATE]
+    if _ratio(sample, samples) <= 1 + margin:
+        return False
     if len(launch_ratios(sample.launches, native.launches)) < LAUNCHES_LEAST:
-        return _ratio(sample, samples) > 1 + margin
-    return is_faster_in_launches(native.launches, sample.launches, margin)
+        return True
+    return is_faster_in_rounds(native.launches, sample.launches)
 
 
 def _margin(gain: float) -> float:

@@ -82,7 +82,7 @@ def test_what_launches_have_not_timed_does_not_serve_if_they_have_timed_others()
 )
 def test_what_is_slower_by_noise_alone_serves(ratios, chosen):
     given = samples(native=(1.0, 1.0, 1.0), ring=(1.0, 1.0, 0.5))
-    for size, of_size in given.items():
+    for size, of_size in given.items():  # one round in each launch
         times = ratios if size == SHORT else (0.5 if size == LONG else 1.0,) * 5
         for candidate, launched in ((RING, times), (NATIVE_CANDIDATE, (1.0,) * 5)):
             launches = {number: (one,) for number, one in enumerate(launched, start=1)}
