@@ -4,7 +4,7 @@
  * their way when an operation fails; and types with gaps that differ.
  *
  *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|counted|barriers|
- *   "fortran barriers"|alone|unfinished
+ *   "fortran barriers"|alone|"deleted types"|"at the end"|unfinished
  */
 #include "program.h"
 
@@ -543,6 +543,83 @@ static void leave_unfinished(void) {
         MPI_Start(&request);
 }
 
+static MPI_Request kept;
+
+/* With an attribute of a datatype, the application kept a request. */
+static int free_kept(MPI_Datatype type, int key, void *value, void *extra) {
+    (void)type;
+    (void)key;
+    (void)value;
+    (void)extra;
+    EXPECT(MPI_Request_free(&kept) == MPI_SUCCESS);
+    return MPI_SUCCESS;
+}
+
+/* The last use of a type is in a plan; if it `starts`, it is freed while active. */
+static void delete_type(int starts) {
+    int rank, size, key, token = 0;
+    MPI_Request exchange, barrier;
+    MPI_Datatype spaced;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int *send = calloc(2 * (size_t)size * COUNT, sizeof *send);
+    int *recv = calloc(2 * (size_t)size * COUNT, sizeof *recv);
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &spaced);
+    MPI_Type_commit(&spaced);
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, free_kept, &key, NULL);
+    MPI_Type_set_attr(spaced, key, NULL);
+    MPI_Send_init(&token, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, &kept);
+    MPI_Alltoall_init(send, COUNT, spaced, recv, COUNT, spaced, MPI_COMM_WORLD, MPI_INFO_NULL,
+                      &exchange);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &barrier);
+    MPI_Type_free(&spaced);
+    MPI_Type_free_keyval(&key);
+    EXPECT(kept != MPI_REQUEST_NULL);
+    if (starts)
+        MPI_Start(&exchange);
+    MPI_Request_free(&exchange);
+    for (int i = 0; i < 100; ++i)
+        PMPI_Barrier(MPI_COMM_WORLD);
+    EXPECT(kept == MPI_REQUEST_NULL);
+    MPI_Request_free(&barrier);
+    free(send);
+    free(recv);
+}
+
+static void delete_types(void) {
+    delete_type(0);
+    delete_type(1);
+}
+
+static MPI_Request last;
+
+static int end_last(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    EXPECT(MPI_Wait(&last, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    return MPI_SUCCESS;
+}
+
+/* Rank 0 waits for a barrier within MPI_Finalize; others start it after more than ten seconds. */
+static void wait_at_the_end(void) {
+    int rank, key;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &last);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_last, &key, NULL);
+    if (rank == 0) {
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+        MPI_Start(&last);
+    } else {
+        sleep(12);
+        MPI_Start(&last);
+        MPI_Wait(&last, MPI_STATUS_IGNORE);
+    }
+    MPI_Finalize();
+    exit(failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -562,6 +639,8 @@ int main(int argc, char **argv) {
                 {"counted", start_some},
                 {"barriers", use_barriers},
                 {"alone", start_alone},
+                {"deleted types", delete_types},
+                {"at the end", wait_at_the_end},
                 {"unfinished", leave_unfinished}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
