@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 from collections.abc import Sequence
 from functools import lru_cache
@@ -97,7 +98,7 @@ def test_leaders_take_no_more_than_they_say(tmp_path):
 
 
 RANKS = 3
-LIMITS = {None: 2**30, "0": 0, "700": 700, "3k": 3 << 10, "1M": 1 << 20, "1G": 2**30}
+LIMITS = {None: math.inf, "0": 0, "700": 700, "3k": 3 << 10, "1M": 1 << 20, "1G": 2**30}
 
 
 def limits(value: str | None) -> tuple[dict, dict, str]:

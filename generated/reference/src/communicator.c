@@ -152,13 +152,22 @@ static struct coll_comm *copy_of(const struct coll_comm *cc) {
     return copy;
 }
 
-/* A duplicate inherits what is known of the ranks; a private one it has to get for itself. */
+/* Nothing but coll_comm_end_together makes a communicator native without a reason. */
+static int is_ending(const struct coll_comm *cc) {
+    return cc->kind == COLL_KIND_NATIVE && cc->why == COLL_WHY_NOTHING;
+}
+
+/*
+ * A duplicate inherits what is known of the ranks; a private one it has to get for itself. While
+ * the communicator is freed, our attribute may be gone on some ranks: a duplicate inherits nothing
+ * then.
+ */
 static int copy_comm(MPI_Comm comm, int key, void *extra, void *attribute, void *copy, int *flag) {
     (void)comm;
     (void)key;
     (void)extra;
     const struct coll_comm *cc = attribute;
-    *flag = cc->why != COLL_WHY_LIMIT && cc->why != COLL_WHY_CONTEXTS;
+    *flag = cc->why != COLL_WHY_LIMIT && cc->why != COLL_WHY_CONTEXTS && !is_ending(cc);
     if (!*flag)
         return MPI_SUCCESS;
     struct coll_comm *made = copy_of(cc);

@@ -47,6 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct coll_operation *slots[SLOTS]; /* by handle */
 static struct coll_operation *active;       /* those that have started and not ended */
 static struct coll_operation *abandoned;    /* those that had not ended when MPI did */
+static struct coll_operation *ended;        /* those that were freed while active */
 static int is_ending;                       /* in MPI_Finalize, or that of the last session */
 static long left_before;                    /* steps of active operations, at the last change */
 static double rests_since;                  /* when that was */
@@ -208,6 +209,10 @@ static int put_in_rows(struct coll_operation *operation) {
     return MPI_SUCCESS;
 }
 
+/*
+ * Not while this thread has the lock: with the last use of a datatype, the MPI library calls the
+ * application's functions that delete the type's attributes.
+ */
 static void discard(struct coll_operation *operation) {
     for (int i = 0; i < operation->count; ++i)
         free_request(&operation->steps[i].request);
@@ -456,6 +461,14 @@ static int carry_on(struct coll_operation *operation) {
     return 1;
 }
 
+static void discard_all(struct coll_operation *first) {
+    while (first != NULL) {
+        struct coll_operation *one = first;
+        first = one->next_active;
+        discard(one);
+    }
+}
+
 /* Carry on all that is active; operations that were freed meanwhile go when they have ended. */
 static void carry_all_on(void) {
     struct coll_operation **place = &active;
@@ -466,8 +479,10 @@ static void carry_all_on(void) {
             continue;
         }
         *place = one->next_active;
-        if (one->is_freed)
-            discard(one);
+        if (one->is_freed) {
+            one->next_active = ended;
+            ended = one;
+        }
     }
 }
 
@@ -495,9 +510,10 @@ static void abandon_what_rests(void) {
 }
 
 /*
- * Called by the MPI library as part of its progress. So are error handlers: nothing else of ours is
- * called while the application waits. They may start operations, and make progress, which calls
- * poll() again. The inner call must not be the last, as the MPI library is still in the outer one.
+ * Called by the MPI library as part of its progress. So are error handlers, and functions that
+ * delete attributes: nothing else of ours is called while the application waits. They may start
+ * operations, and make progress, which calls poll() again. The inner call must not be the last, as
+ * the MPI library is still in the outer one.
  */
 static int poll(MPIX_Async_thing thing) {
     (void)thing;
@@ -507,15 +523,17 @@ static int poll(MPIX_Async_thing thing) {
     if (is_ending)
         abandon_what_rests();
     struct coll_failure *failed = take_failures();
-    const int is_over = active == NULL && failed == NULL && atomic_load(&telling) == 0;
+    struct coll_operation *gone = ended;
+    ended = NULL;
+    const int tells = failed != NULL || gone != NULL;
+    const int is_over = active == NULL && !tells && atomic_load(&telling) == 0;
     if (is_over)
         is_hooked = 0;
-    atomic_fetch_add(&telling, failed != NULL);
+    atomic_fetch_add(&telling, tells);
     pthread_mutex_unlock(&lock);
-    if (failed != NULL) {
-        tell(failed);
-        atomic_fetch_sub(&telling, 1);
-    }
+    tell(failed);
+    discard_all(gone);
+    atomic_fetch_sub(&telling, tells);
     return is_over ? MPIX_ASYNC_DONE : MPIX_ASYNC_NOPROGRESS;
 }
 
@@ -674,15 +692,16 @@ LIBCOLL_EXPORT int MPI_Startall(int count, MPI_Request requests[]) {
 static int free_ours(MPI_Request *request) {
     pthread_mutex_lock(&lock);
     struct coll_operation *operation = find(*request);
-    if (operation != NULL) {
+    const int is_ours = operation != NULL, rests = is_ours && !operation->is_active;
+    if (is_ours) {
         leave_table(operation);
         operation->is_freed = 1;
-        if (!operation->is_active)
-            discard(operation);
         *request = MPI_REQUEST_NULL;
     }
     pthread_mutex_unlock(&lock);
-    return operation != NULL;
+    if (rests)
+        discard(operation);
+    return is_ours;
 }
 
 LIBCOLL_EXPORT int MPI_Request_free(MPI_Request *request) {
