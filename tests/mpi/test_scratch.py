@@ -122,11 +122,13 @@ def test_a_limit_changes_the_choice_where_it_must(value):
     bounds, unlimited, _ = limits(None)
     _, choices, _ = limits(value)
     assert len(choices) > 100
+    changed = 0
     for (collective, size), name in choices.items():
         wanted = unlimited[collective, size]
-        fits = bounds[collective, wanted, size] <= LIMITS[value]
-        assert name == (wanted if fits else NATIVE), (collective, size)
-    changed = sum(name != unlimited[point] for point, name in choices.items())
+        bound = bounds[collective, wanted, size]
+        assert name == (wanted if bound <= LIMITS[value] else NATIVE), (collective, size)
+        # No rank knows what others pack for an alltoallv of plain bytes: no limit admits it.
+        changed += name != wanted and bound < math.inf
     assert (changed > 0) == (LIMITS[value] < 1 << 20)
 
 
