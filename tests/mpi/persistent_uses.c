@@ -4,7 +4,7 @@
  * their way when an operation fails; and types with gaps that differ.
  *
  *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|counted|barriers|
- *   "fortran barriers"|alone|"deleted types"|"at the end"|unfinished
+ *   "fortran barriers"|alone|"deleted types"|unfinished
  */
 #include "program.h"
 
@@ -591,35 +591,6 @@ static void delete_types(void) {
     delete_type(1);
 }
 
-static MPI_Request last;
-
-static int end_last(MPI_Comm comm, int key, void *value, void *extra) {
-    (void)comm;
-    (void)key;
-    (void)value;
-    (void)extra;
-    EXPECT(MPI_Wait(&last, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-    return MPI_SUCCESS;
-}
-
-/* Rank 0 waits for a barrier within MPI_Finalize; others start it after more than ten seconds. */
-static void wait_at_the_end(void) {
-    int rank, key;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &last);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_last, &key, NULL);
-    if (rank == 0) {
-        MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
-        MPI_Start(&last);
-    } else {
-        sleep(12);
-        MPI_Start(&last);
-        MPI_Wait(&last, MPI_STATUS_IGNORE);
-    }
-    MPI_Finalize();
-    exit(failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
-}
-
 int main(int argc, char **argv) {
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -640,7 +611,6 @@ int main(int argc, char **argv) {
                 {"barriers", use_barriers},
                 {"alone", start_alone},
                 {"deleted types", delete_types},
-                {"at the end", wait_at_the_end},
                 {"unfinished", leave_unfinished}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)

@@ -156,10 +156,6 @@ def test_what_never_ends_does_not_keep_mpi_from_ending(source):
     assert time.monotonic() - begin >= PATIENCE  # a native operation ends at once
 
 
-def test_plans_go_on_as_long_as_the_application_runs_within_finalize():
-    run("persistent_uses.c", "at the end", choice="auto")
-
-
 def test_functions_that_delete_attributes_of_types_may_free_requests():
     run("persistent_uses.c", "deleted types", choice="window")
 

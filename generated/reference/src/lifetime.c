@@ -100,18 +100,12 @@ static int world_is_active(void) {
            begun && !over;
 }
 
-static void end_plans(void) {
-    if (atomic_load(&sessions) <= atomic_load(&leaving))
-        coll_persistent_finalize(1);
-}
-
 static int leave_world(MPI_Comm comm, int key, void *attribute, void *extra) {
     (void)comm;
     (void)key;
     (void)attribute;
     (void)extra;
     atomic_store(&world_over, 1);
-    end_plans();
     if (atomic_load(&sessions) > 0)
         coll_comm_leave_world();
     else
@@ -122,11 +116,9 @@ static int leave_world(MPI_Comm comm, int key, void *attribute, void *extra) {
 /*
  * MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the latest one first. The
  * application's functions for that may call collectives whose counterparts other ranks call before
- * their MPI_Finalize, or start persistent ones: as long as these run, all goes on as before. So an
- * attribute of ours is the first of all, where the library is there from the beginning.
+ * their MPI_Finalize: as long as these run, all goes on as before. So an attribute of ours is the
+ * first of all, where the library is there from the beginning.
  */
-static atomic_int is_watched;
-
 void coll_watch_world(void) {
     static atomic_int watching;
     int key;
@@ -134,7 +126,7 @@ void coll_watch_world(void) {
         return;
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, leave_world, &key, NULL) != MPI_SUCCESS)
         return;
-    atomic_store(&is_watched, PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) == MPI_SUCCESS);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
     PMPI_Comm_free_keyval(&key); /* once the attribute is deleted */
 }
 
@@ -175,11 +167,9 @@ LIBCOLL_EXPORT int MPI_Finalize(void) {
     coll_trace_print();
     coll_histogram_write();
     coll_events_write();
-    if (!atomic_load(&is_watched))
-        end_plans();
+    if (atomic_load(&sessions) <= atomic_load(&leaving))
+        coll_persistent_finalize(1);
     const int error = COLL_NEXT(MPI_Finalize)();
-    if (atomic_load(&sessions) > atomic_load(&leaving)) /* the application began some meanwhile */
-        coll_persistent_finalize(0);
     end_of_mpi();
     return error;
 }
