@@ -112,9 +112,14 @@ def _agreement(
     gains = (
         seconds_of(usual, size, measured) - median(of_size[table.choice(size)])
         for size, of_size in measured.items()
-        if table.choice(size) in of_size
+        if table.choice(size) in of_size and _is_timed(table.choice(size), of_size)
     )
     return Agreement(seconds, any(gain > seconds for gain in gains))
+
+
+def _is_timed(candidate: Candidate, samples: Samples) -> bool:
+    """Whether a candidate was in launches, if any was: a lucky look says nothing beside these."""
+    return bool(samples[candidate].launches) or not samples[NATIVE_CANDIDATE].launches
 
 
 def seconds_of(candidate: Candidate, size: int, measured: Mapping[int, Samples]) -> float:

@@ -34,7 +34,7 @@ FAR_IF_SHORT = {1: 1.5, 2: 1.2, 3: 1.1}
 SEEN, SEEN_IF_SHORT = 1.06, 1.15
 
 #: The logarithm of the factor is also at least this many times the noise of other times.
-CLEAR_OF_NOISE = 2.5
+CLEAR_OF_NOISE = 3
 
 #: If a candidate has no more times than this, all may have met a hiccup. Unless calls are dear, a
 #: hiccup is added to the time that they must exceed.
@@ -176,12 +176,19 @@ def _is_long(samples: Samples) -> bool:
     return min(min(*s.seconds, *s.scouted, math.inf) for s in samples.values()) > LONG_SECONDS
 
 
-def unbeaten(samples: Samples) -> dict[Candidate, Sample]:
-    """Return the samples without those beaten by far, which may lack later launches."""
+def unbeaten(samples: Samples, noise: float = 0.0) -> dict[Candidate, Sample]:
+    """Return the samples without those beaten by far, which may lack later launches.
+
+    The native routine is beaten only by what would replace it: by more than the noise, too, as
+    :func:`noise_among` has it.
+    """
     return {
         candidate: sample
         for candidate, sample in samples.items()
-        if not any(is_faster_by_far(other, sample) for other in samples.values())
+        if not any(
+            is_faster_by_far(other, sample, noise=noise if candidate == NATIVE_CANDIDATE else 0.0)
+            for other in samples.values()
+        )
     }
 
 

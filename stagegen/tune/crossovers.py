@@ -50,6 +50,31 @@ class Crossovers:
     is_told: bool = False
     bound: Callable[[int], float] = lambda _: 0.0
 
+    def reconsidered(
+        self, choices: Mapping[int, Candidate], samples: Mapping[int, Samples]
+    ) -> dict[int, Candidate]:
+        """Return the choices after duels with what serves at the sizes around, where it may win.
+
+        A candidate may have had no launch at a size because others had lucky looks there. If it
+        serves at a neighbouring size, duels would find that it wins right beside this one, and make
+        rules for one size alone. On communicators whose searches learn, there are no such duels.
+
+        Raises:
+            MeasurementError: a duel failed, or the log lacks it.
+        """
+        found = dict(choices)
+        try:
+            for sizes in (list(choices), list(choices)[::-1]):
+                for before, size in pairwise(sizes):
+                    other, own = found[before], found[size]
+                    if self._may_win(other, size, own, samples[size]) and self.duels.is_faster(
+                        size, other, own
+                    ):
+                        found[size] = other
+        except BudgetSpent:
+            pass
+        return found
+
     def rules(
         self, choices: Mapping[int, Candidate], samples: Mapping[int, Samples]
     ) -> Iterator[Rule]:
@@ -75,6 +100,17 @@ class Crossovers:
                 can = self._can_both(low, high, choices)
                 first = self._crossing(low, high, choices, samples) if can else high
                 yield Rule(first, upper, (low, high))
+
+    def _may_win(self, other: Candidate, size: int, own: Candidate, samples: Samples) -> bool:
+        """Whether a candidate was only looked at, and calls are short, so that luck decides."""
+        return (
+            other != own
+            and not self.is_told
+            and other in samples
+            and not samples[other].launches
+            and self.handles(other, size)
+            and median(samples[own]) <= DUEL_SECONDS
+        )
 
     def _can_both(self, low: int, high: int, choices: Mapping[int, Candidate]) -> bool:
         return self.handles(choices[low], high) and self.handles(choices[high], low)

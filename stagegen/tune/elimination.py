@@ -12,7 +12,8 @@
   replaces it is the better of two that both beat the native routine.
 - Where calls are dear, launches go on for the first group alone. A candidate that another one beats
   *by far* (:func:`stagegen.tune.choose.is_faster_by_far`) is not timed again, but stays: the tables
-  of other groups may have it.
+  of other groups may have it. The native routine is beaten only by more than the noise, as for the
+  choice: else launches would end before any candidate may replace it.
 
 The error of the race: in each group, the native routine is tested against one challenger, which
 scouting ranked best. A challenger that is no faster must be ahead in each of five launches, which
@@ -62,22 +63,26 @@ def noise_factor(noise: float) -> float:
     return math.exp(NOISE_FACTOR * noise)
 
 
-def is_settled(point: Point, protocol: Protocol) -> bool:
-    """Whether further launches can no longer change the choice of any group."""
+def is_settled(point: Point, protocol: Protocol, noise: float = 0.0) -> bool:
+    """Whether further launches can no longer change the choice of any group.
+
+    ``noise`` is that of launches, as :func:`stagegen.tune.choose.noise_among` has it.
+    """
     if not point.launches:
         return len(point.running) <= 1
-    return all(_is_settled(point, group, protocol) for group in _contested(point))
+    return all(_is_settled(point, group, protocol, noise) for group in _contested(point))
 
 
-def worth_timing(point: Point) -> tuple[Candidate, ...]:
+def worth_timing(point: Point, noise: float = 0.0) -> tuple[Candidate, ...]:
     """Return the finalists that the next launch times.
 
     Where calls are dear, these are the ones that may still be chosen for the first group. The
-    others stay, with the times that they have.
+    others stay, with the times that they have. ``noise`` is as in :func:`is_settled`.
     """
     if not point.launches:
         return point.running
-    left = {candidate for group in _contested(point) for candidate in _left(point, group)}
+    groups = _contested(point)
+    left = {candidate for group in groups for candidate in _left(point, group, noise)}
     return tuple(candidate for candidate in point.running if candidate in left)
 
 
@@ -86,17 +91,19 @@ def _contested(point: Point) -> tuple[frozenset[Candidate], ...]:
     return point.field.without_dear(least(point.seen)).groups
 
 
-def _left(point: Point, group: frozenset[Candidate]) -> list[Candidate]:
+def _left(point: Point, group: frozenset[Candidate], noise: float) -> list[Candidate]:
     """Return the running candidates of a group; if calls are dear, only those not beaten by far."""
     running = [candidate for candidate in point.running if candidate in group]
     if not point.is_dear:
         return running
     samples = point.samples()
-    return list(unbeaten({candidate: samples[candidate] for candidate in running}))
+    return list(unbeaten({candidate: samples[candidate] for candidate in running}, noise))
 
 
-def _is_settled(point: Point, group: frozenset[Candidate], protocol: Protocol) -> bool:
-    running = _left(point, group)
+def _is_settled(
+    point: Point, group: frozenset[Candidate], protocol: Protocol, noise: float
+) -> bool:
+    running = _left(point, group, noise)
     if len(running) <= 1:
         return True
     if NATIVE_CANDIDATE in running or len(point.launches) < 2:

@@ -65,6 +65,7 @@ def run_launch(
     protocol: Protocol,
     cap: float,
     noise: float | None = 0.0,
+    scatter: float = 0.0,
 ) -> None:
     """Time the finalists of a size in one launch, unless its choice is settled.
 
@@ -75,10 +76,11 @@ def run_launch(
         protocol: how often to measure, and which differences count.
         cap: seconds of measured time after which no repetitions are added.
         noise: as :func:`stagegen.tune.point.noise_of` has it; None if all go on to the end.
+        scatter: the noise of launches, as :func:`stagegen.tune.choose.noise_among` has it.
     """
-    if is_settled(point, protocol):
+    if is_settled(point, protocol, scatter):
         return
-    running = worth_timing(point)
+    running = worth_timing(point, scatter)
     turn = in_random_order(replace(request, candidates=running), protocol.seed)
     turn = decisive(turn, point.fastest, _chunk(point.lasts, protocol))
     turn = replace(turn, settle=turn.settle or point.settles_from is not None)

@@ -49,6 +49,8 @@ def make_rules(
     if not samples:
         return
     choices = choose_all(samples, gain)
+    if crossovers:
+        choices = crossovers.reconsidered(choices, samples)
     rules = crossovers.rules(choices, samples) if crossovers else _at_sizes(choices)
     for rule in rules:
         last = _last_size(rule, choices)

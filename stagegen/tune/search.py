@@ -17,7 +17,7 @@ from stagegen.catalogue import Algorithm
 from stagegen.measure.records import Candidate, CandidateFailed, Failure, Request
 from stagegen.measure.source import Source
 from stagegen.tune.candidates import default_candidate, handles
-from stagegen.tune.choose import fastest
+from stagegen.tune.choose import fastest, noise_among
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.duels import Duels
 from stagegen.tune.kinds import TableKinds
@@ -258,7 +258,18 @@ class Search:
             # Only all launches tell whether a routine is slower than native with short calls.
             eliminates = point.is_long or not self._plan.one_rule
             noise = noise_of(alike) if eliminates else None
-            run_launch(self._source, request, point, self._plan.protocol, cap, noise)
+            scatter = self._scatter(point)
+            run_launch(self._source, request, point, self._plan.protocol, cap, noise, scatter)
+
+    def _scatter(self, point: Point) -> float:
+        """Return the noise of launches so far, as the choice has it. One rule does not ask for it.
+
+        Later launches may add to it: then launches end early, and native serves nonetheless.
+        """
+        if self._plan.one_rule:
+            return 0.0
+        samples = {size: known.samples() for size, known in self.points.items()}
+        return noise_among(samples, point.is_long)
 
     def _name_finalists(self, size: int) -> None:
         if self._plan.one_rule:

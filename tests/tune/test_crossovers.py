@@ -154,6 +154,47 @@ def test_a_choice_changes_only_where_the_other_one_is_faster_or_native(
         assert [one == old if new == NATIVE else one != new for one in faster] == [True, False]
 
 
+#: Whether ring is looked at with 4 KiB, or in launches; how many times as long as native it takes
+#: there; and the sizes from which each serves.
+LOOKED_AT = [
+    ("looks", 0.8, [(0, "ring")]),
+    ("looks", 1.0, [(0, "ring"), (2048, "native"), (8192, "ring")]),
+    ("launches", 0.8, [(0, "ring"), (2048, "native"), (8192, "ring")]),
+    ("neither", 0.8, [(0, "ring"), (2048, "native"), (8192, "ring")]),
+]
+
+
+@pytest.mark.parametrize(("timed", "ratio", "expected"), LOOKED_AT)
+def test_what_serves_on_both_sides_of_a_size_may_serve_there_if_it_wins_a_duel(
+    timed, ratio, expected
+):
+    """Ring wins with 1 and 16 KiB, and native was chosen for 4 KiB."""
+    middle = 4 * LOW
+    model = Model(lambda c, size: 1e-3 * (ratio if size == middle else 0.8) if c == RING else 1e-3)
+    if timed != "looks" or ratio == 1.0:  # else native has a range of its own
+        model.cost = lambda c, size: (
+            1e-3 * (0.8 if not 2048 <= size < 8192 else 1.1) if c == RING else 1e-3
+        )
+
+    def ask(size, candidates):
+        return replace(request(*candidates), size=size)
+
+    launched = {c: Sample((1e-3,), launches={1: (1e-3,)}) for c in (NATIVE, RING)}
+    at_middle = {
+        "looks": {**launched, RING: Sample((2e-3,))},
+        "launches": launched,
+        "neither": {NATIVE: launched[NATIVE]},
+    }[timed]
+    crossovers = Crossovers(Duels(model, ask, lambda _: None), lambda *_: True, 0.03)
+    choices = {LOW: RING, middle: NATIVE, HIGH: RING}
+    samples = {LOW: launched, middle: at_middle, HIGH: launched}
+    rules = list(crossovers.rules(crossovers.reconsidered(choices, samples), samples))
+    found = [(rule.first, rule.candidate.algorithm) for rule in rules]
+    assert [name for _, name in found] == [name for _, name in expected]
+    for (first, _), (wanted, _) in zip(found, expected, strict=True):
+        assert first == pytest.approx(wanted, rel=1 / 8)
+
+
 def test_native_needs_a_gain_of_3_percent_however_much_others_need():
     model = Model(lambda c, size: 0.95e-3 if c == NATIVE else 1e-3)
 

@@ -9,8 +9,9 @@ import pytest
 
 from stagegen.catalogue import Parameter
 from stagegen.measure.records import Candidate, Measurement, Request
+from stagegen.tune.choose import worthy
 from stagegen.tune.composing import Composing
-from stagegen.tune.elimination import eliminate
+from stagegen.tune.elimination import eliminate, is_settled, worth_timing
 from stagegen.tune.field import DEAR_SECONDS, Field, Times
 from stagegen.tune.kinds import TableKinds
 from stagegen.tune.launches import name_finalists, run_launch
@@ -225,6 +226,15 @@ def test_noise_of_other_sizes_does_not_hide_traces():
         Traces(0.99, 1.2), replace(request(NATIVE, PLAIN), launch=1), point, Protocol(), 0.0, noise
     )
     assert point.settles_from == 2
+
+
+@pytest.mark.parametrize(("noise", "is_decided"), [(0.0, True), (0.04, True), (0.07, False)])
+def test_launches_do_not_end_before_the_choice_would_replace_native(noise, is_decided):
+    """What replaces native by far must exceed the noise of launches: 1.15 is e to 0.14."""
+    point = point_of({NATIVE: 2.6, PLAIN: 2.0}, {NATIVE: (2.3, 2.3), PLAIN: (2.0, 2.0)})
+    replaces = bool(worthy(point.samples(), noise=noise))
+    assert replaces == is_settled(point, Protocol(), noise) == is_decided
+    assert set(worth_timing(point, noise)) == ({PLAIN} if is_decided else {NATIVE, PLAIN})
 
 
 @pytest.mark.parametrize(("unit", "expected"), [(1e-1, True), (2.0, False)])
