@@ -4,7 +4,7 @@
  * their way when an operation fails; and types with gaps that differ.
  *
  *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|counted|barriers|
- *   "fortran barriers"|alone|"deleted types"|unfinished
+ *   "fortran barriers"|alone|"deleted types"|unfinished|"short and long"
  */
 #include "program.h"
 
@@ -491,6 +491,24 @@ static void start_some(void) {
     MPI_Allreduce(from, to, 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* Alltoalls of 32 KiB and of 128 KiB. */
+static void exchange_short_and_long(void) {
+    enum { SHORT = 32768, LONG = 131072 };
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    char *from = calloc((size_t)size, LONG), *to = calloc((size_t)size, LONG);
+    for (int bytes = SHORT; bytes <= LONG; bytes += LONG - SHORT) {
+        MPI_Request request;
+        MPI_Alltoall_init(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, MPI_COMM_WORLD, MPI_INFO_NULL,
+                          &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    free(from);
+    free(to);
+}
+
 /* Wait until the other rank has got so far, or for ten seconds, without a call of MPI. */
 static int await_start(const atomic_int *started, int number) {
     const double begin = now();
@@ -611,7 +629,8 @@ int main(int argc, char **argv) {
                 {"barriers", use_barriers},
                 {"alone", start_alone},
                 {"deleted types", delete_types},
-                {"unfinished", leave_unfinished}};
+                {"unfinished", leave_unfinished},
+                {"short and long", exchange_short_and_long}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

@@ -199,6 +199,15 @@ def test_the_trace_counts_the_starts_of_operations_that_have_a_plan(choice, star
     assert [(int(first), int(count)) for first, count in re.findall(line, told)] == starts
 
 
+@pytest.mark.parametrize(("choice", "planned"), [("auto", [131072]), ("tokens", [32768, 131072])])
+def test_messages_that_take_less_than_half_a_millisecond_are_for_the_mpi_library(choice, planned):
+    """Of these ranks' links, which have 1 Gbit/s: 62,500 bytes."""
+    how = {"choice": choice, "variables": {"LIBCOLL_TRACE": "1"}}
+    told = run("persistent_uses.c", "short and long", **how).stderr
+    found = re.findall(r"rank 0: alltoall +persistent, planned +(\d+)\.\.\d+ +bytes", told)
+    assert [int(first) for first in found] == planned
+
+
 #: A setting of the last rank, and which of all choices counts then; None: settings differ.
 UNLIKE = [
     ("LIBCOLL_PERSISTENT=tokens", "window"),
