@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -194,6 +196,29 @@ def test_guard_leaves_a_degraded_choice_within_50_calls_and_goes_back():
     assert set(served[:500]) == {0}
     assert 0 not in served[550:559]
     assert served[-1] == 0
+
+
+def after_a_burst(seed):
+    """Return how often each of three candidates serves the last of 1,500 calls.
+
+    In calls 100 to 140, all take three times as long.
+    """
+    usual, calls = (1.0, 1.15, 1.3), range(1500)
+    random = Random(seed)
+    times = tuple(
+        tuple(one * random.lognormvariate(0, 0.02) * (3 if 100 <= n < 140 else 1) for n in calls)
+        for one in usual
+    )
+    entrants = tuple(Entrant(known_s=one) for one in usual)
+    trace = Trace("burst", "alltoall", 1024, ("a", "b", "c"), entrants, times, times)
+    played = replay(trace, "star")
+    served = [stage.candidate for stage in played.stages for _ in range(stage.calls)]
+    return [served[-300:].count(candidate) for candidate in range(3)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_was_left_in_a_burst_serves_again(seed):
+    assert after_a_burst(seed)[0] > 0.9 * 300
 
 
 def test_guard_searches_nothing_while_the_choice_is_as_measured():

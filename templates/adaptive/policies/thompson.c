@@ -5,12 +5,20 @@
  * whatever the distribution of the times. Older calls count less. Candidates that what is known
  * leaves out have their known times for means, plus what the program adds to those that entered.
  * After a few trials, what is known leaves out more: it has then shown how far it errs here.
+ *
+ * If all candidates are slow for a while, the best one may be left for another one, and is then
+ * remembered as it was in the worst calls. So what once took less than what serves now takes is
+ * tried again after a time that doubles. If it takes less again, its other calls no longer count.
  */
 #include "policy.h"
 
 /* Calls of the first trial of a candidate, and of a later stage at least: the first one after a
  * meeting does not count. */
 enum { MEANS = 16, TRIAL = 3, CALLS = 2 };
+
+/* In ITER calls: when one that was faster is first tried again. It serves if it is faster than what
+ * served by a third of epsilon, in calls of the same time. */
+enum { WAIT = 2, PART = 3 };
 
 /* So many trials show by how much known times err. */
 enum { SHOWN = 3 };
@@ -25,6 +33,7 @@ static const double meeting_share = 0.05;
 struct arm {
     double sum[MEANS], weight[MEANS];
     double first; /* the least time of its first stage */
+    double best;  /* the least mean of a stage */
     int calls;
     int is_known_only; /* not tried yet: its means are made of known_s */
 };
@@ -34,6 +43,10 @@ struct state {
     uint64_t random;
     int current, in_a_row; /* stages that it was drawn for in turn */
     int is_ready;          /* each that enters was tried, or is left out */
+    int left, wait;        /* calls until the next retry; how many there were before the latest */
+    int serving, again;    /* what served, and what is tried again; -1: none is */
+    int turn;              /* the candidate whose retry comes next, or one after it */
+    double found;          /* a call of what was tried again; 0: not heard yet */
     const char *why;
     struct arm arm[]; /* [candidate] */
 };
@@ -45,6 +58,8 @@ static size_t bytes(const struct coll_problem *problem) {
 static void start(void *memory, const struct coll_problem *problem) {
     struct state *state = memory;
     *state = (struct state){.problem = problem, .random = problem->seed, .current = -1, .why = ""};
+    state->again = -1;
+    state->left = state->wait = WAIT * problem->iterations;
     for (int i = 0; i < problem->candidates; ++i)
         state->arm[i] = (struct arm){.calls = 0};
 }
@@ -189,13 +204,84 @@ static int calls_of(const struct state *state) {
     return calls < most ? calls : most;
 }
 
+static int is_worth_change(const struct state *state, double time, double than) {
+    return time * (1 + state->problem->epsilon / PART) <= than;
+}
+
+/* What served goes on, and the next retry comes later. */
+static void give_up(struct state *state) {
+    const int iterations = state->problem->iterations;
+    const int bound = state->problem->delta_bound > WAIT ? state->problem->delta_bound : WAIT;
+    state->current = state->serving;
+    state->again = -1;
+    state->wait = 2 * state->wait < bound * iterations ? 2 * state->wait : bound * iterations;
+    state->left = state->wait;
+}
+
+/* From now on, only the calls of its retry count. */
+static void take_over(struct state *state) {
+    fill(&state->arm[state->again], state->found);
+    state->current = state->again;
+    state->again = -1;
+    state->in_a_row = 0;
+    state->left = state->wait = WAIT * state->problem->iterations;
+}
+
+/* What is tried again must be faster than what served was, and then than it is now. */
+static void judge_retry(struct state *state, double time) {
+    if (state->found > 0 && is_worth_change(state, state->found, time)) {
+        take_over(state);
+    } else if (state->found <= 0 &&
+               is_worth_change(state, time, time_of(&state->arm[state->serving]))) {
+        state->found = time > 0 ? time : 1e-12; /* 0 stands for not heard */
+        state->current = state->serving;
+    } else {
+        give_up(state);
+    }
+}
+
 static void hear(struct state *state, const struct coll_heard *heard) {
     const struct coll_heard settled = coll_settled(heard);
+    const double mean = coll_mean(settled.mean_s, settled.calls);
     struct arm *arm = &state->arm[state->current];
     if (arm->calls == 0)
         arm->first = coll_least(settled.mean_s, settled.calls);
+    if (arm->calls == 0 || mean < arm->best)
+        arm->best = mean;
     for (int i = 0; i < settled.calls; ++i)
         add(state, arm, settled.mean_s[i]);
+    if (state->again >= 0)
+        judge_retry(state, mean);
+    else
+        state->left -= heard->calls;
+}
+
+/* The next one in turn that once took less than what serves takes now, or -1. */
+static int once_faster(const struct state *state) {
+    const double now = time_of(&state->arm[state->current]);
+    const int count = state->problem->candidates;
+    for (int i = 0; i < count; ++i) {
+        const int next = (state->turn + i) % count;
+        const struct arm *arm = &state->arm[next];
+        if (next != state->current && arm->calls > 0 && is_worth_change(state, arm->best, now))
+            return next;
+    }
+    return -1;
+}
+
+/* Begin a retry if it is time, and there is something to try. */
+static void begin_retry(struct state *state) {
+    if (state->left > 0 || state->again >= 0)
+        return;
+    state->again = once_faster(state);
+    if (state->again < 0) {
+        state->left = state->wait = WAIT * state->problem->iterations;
+        return;
+    }
+    state->turn = state->again + 1;
+    state->serving = state->current;
+    state->current = state->again;
+    state->found = 0;
 }
 
 static struct coll_stage next(void *memory, const struct coll_heard *heard) {
@@ -210,6 +296,11 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
     }
     if (!state->is_ready)
         get_ready(state);
+    begin_retry(state);
+    if (state->again >= 0) {
+        state->why = state->found > 0 ? "tried beside it" : "faster once: tried again";
+        return (struct coll_stage){state->current, TRIAL, 0};
+    }
     const int best = drawn(state);
     state->in_a_row = best == state->current ? state->in_a_row + (state->in_a_row < 30) : 1;
     state->current = best;
