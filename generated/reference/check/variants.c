@@ -13,69 +13,72 @@ const struct variant variants[] = {
     {0, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
     {0, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
     {0, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {5, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {5, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {5, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {5, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {10, {.segment_size = 512}}, /* allreduce lanes */
-    {10, {.segment_size = 1024}}, /* allreduce lanes */
-    {10, {.segment_size = 2048}}, /* allreduce lanes */
-    {10, {.segment_size = 8192}}, /* allreduce lanes */
-    {10, {.segment_size = 16384}}, /* allreduce lanes */
-    {11, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {11, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {11, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {11, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {16, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {16, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {16, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {16, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {21, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
-    {21, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
-    {21, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
-    {23, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {23, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {23, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {26, {.bytes_in_flight = 16384, .segment_size = 4096}}, /* alltoallv spreading_rounds */
-    {26, {.bytes_in_flight = 65536, .segment_size = 4096}}, /* alltoallv spreading_rounds */
-    {26, {.bytes_in_flight = 262144, .segment_size = 4096}}, /* alltoallv spreading_rounds */
-    {26, {.bytes_in_flight = 32768, .segment_size = 2048}}, /* alltoallv spreading_rounds */
-    {26, {.bytes_in_flight = 32768, .segment_size = 8192}}, /* alltoallv spreading_rounds */
-    {31, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {31, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {31, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {31, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {33, {.segment_size = 512}}, /* bcast topology_linear */
-    {33, {.segment_size = 1024}}, /* bcast topology_linear */
-    {33, {.segment_size = 2048}}, /* bcast topology_linear */
-    {33, {.segment_size = 8192}}, /* bcast topology_linear */
-    {33, {.segment_size = 16384}}, /* bcast topology_linear */
-    {37, {.in_flight = 1}}, /* gather throttled_linear */
-    {37, {.in_flight = 4}}, /* gather throttled_linear */
-    {40, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {40, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {40, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {40, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {43, {.arity = 1, .segment_size = 8192}}, /* reduce pre_reduced_tree */
-    {43, {.arity = 3, .segment_size = 8192}}, /* reduce pre_reduced_tree */
-    {43, {.arity = 2, .segment_size = 512}}, /* reduce pre_reduced_tree */
-    {43, {.arity = 2, .segment_size = 1024}}, /* reduce pre_reduced_tree */
-    {43, {.arity = 2, .segment_size = 2048}}, /* reduce pre_reduced_tree */
-    {43, {.arity = 2, .segment_size = 16384}}, /* reduce pre_reduced_tree */
-    {45, {.segment_size = 512}}, /* reduce topology_linear */
-    {45, {.segment_size = 1024}}, /* reduce topology_linear */
-    {45, {.segment_size = 2048}}, /* reduce topology_linear */
-    {45, {.segment_size = 16384}}, /* reduce topology_linear */
-    {47, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {47, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {47, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {47, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {6, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {6, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {6, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {6, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
+    {9, {.segment_size = 512}}, /* allreduce arrival_chain */
+    {9, {.segment_size = 1024}}, /* allreduce arrival_chain */
+    {9, {.segment_size = 2048}}, /* allreduce arrival_chain */
+    {9, {.segment_size = 8192}}, /* allreduce arrival_chain */
+    {9, {.segment_size = 16384}}, /* allreduce arrival_chain */
+    {11, {.segment_size = 512}}, /* allreduce lanes */
+    {11, {.segment_size = 1024}}, /* allreduce lanes */
+    {11, {.segment_size = 2048}}, /* allreduce lanes */
+    {11, {.segment_size = 8192}}, /* allreduce lanes */
+    {11, {.segment_size = 16384}}, /* allreduce lanes */
+    {12, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {12, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {12, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {12, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {12, {.segment_size = 16384}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {13, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {13, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {13, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {18, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {18, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {18, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {18, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {24, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
+    {24, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
+    {24, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
+    {27, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {27, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {27, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {31, {.arity = 1, .segment_size = 8192}}, /* bcast late_leaves */
+    {31, {.arity = 3, .segment_size = 8192}}, /* bcast late_leaves */
+    {31, {.arity = 2, .segment_size = 512}}, /* bcast late_leaves */
+    {31, {.arity = 2, .segment_size = 1024}}, /* bcast late_leaves */
+    {31, {.arity = 2, .segment_size = 2048}}, /* bcast late_leaves */
+    {31, {.arity = 2, .segment_size = 16384}}, /* bcast late_leaves */
+    {34, {.segment_size = 512}}, /* bcast topology_linear */
+    {34, {.segment_size = 1024}}, /* bcast topology_linear */
+    {34, {.segment_size = 2048}}, /* bcast topology_linear */
+    {34, {.segment_size = 8192}}, /* bcast topology_linear */
+    {34, {.segment_size = 16384}}, /* bcast topology_linear */
+    {38, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {38, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {38, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {38, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {42, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {42, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {42, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {42, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {44, {.segment_size = 512}}, /* reduce topology_linear */
+    {44, {.segment_size = 1024}}, /* reduce topology_linear */
+    {44, {.segment_size = 2048}}, /* reduce topology_linear */
+    {44, {.segment_size = 16384}}, /* reduce topology_linear */
+    {46, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {46, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {46, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {46, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
     {52, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
     {52, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
     {52, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
     {52, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {57, {.in_flight = 1}}, /* scatter throttled_linear */
-    {57, {.in_flight = 4}}, /* scatter throttled_linear */
+    {59, {.in_flight = 1}}, /* scatter throttled_linear */
+    {59, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -10,41 +10,33 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 7 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
-        return COLL_ALLGATHERV;
-    case 7 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
-        return COLL_ALLGATHERV;
-    case 13 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
-        return COLL_ALLTOALL;
-    case 13 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
-        return COLL_ALLGATHER;
-    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return COLL_REDUCE_SCATTER_BLOCK;
-    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return COLL_ALLGATHER;
-    case 29 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
-        return COLL_BCAST;
-    case 29 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return COLL_BCAST;
-    case 30 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return COLL_SCATTER;
-    case 30 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return COLL_ALLGATHER;
-    case 36 * COLL_PARTS_MOST + 0: /* gather_of_halves */
-        return COLL_GATHER;
-    case 36 * COLL_PARTS_MOST + 1: /* gather_of_halves */
-        return COLL_GATHER;
-    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
-        return COLL_REDUCE;
-    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
-        return COLL_REDUCE;
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 49 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return COLL_ALLGATHERV;
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return COLL_ALLGATHER;
+    case 40 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return COLL_ALLREDUCE;
+    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 41 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+        return COLL_GATHER;
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return COLL_REDUCE_SCATTER;
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+        return COLL_REDUCE_SCATTER;
+    case 54 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 54 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 55 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
         return COLL_REDUCE_SCATTER;
     default:
         return COLL_COLLECTIVES;
@@ -60,42 +52,34 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 7 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
-        return whole_quotient(n, 2);
-    case 7 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
-        return smaller(n, whole_quotient(n + p, 2));
-    case 13 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 13 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 14 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 14 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return n;
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return n;
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 29 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+    case 40 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return n;
+    case 41 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 41 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return whole_quotient(n, 2);
-    case 29 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 30 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 30 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 36 * COLL_PARTS_MOST + 0: /* gather_of_halves */
-        return whole_quotient(n, 2);
-    case 36 * COLL_PARTS_MOST + 1: /* gather_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 42 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 42 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
-        return whole_quotient(n, 2);
-    case 49 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
+    case 54 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 54 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 55 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_reduce_scatter */
+        return n * p;
     default:
         return -1;
     }
@@ -112,59 +96,67 @@ double coll_routine_scratch(const struct coll_routine *routine,
     (void)p;
     /* clang-format off */
     switch (routine - coll_routines) {
-    case 7: /* allgatherv_of_halves */
-        return smaller(n, whole_quotient(n + p, 2));
-    case 9: /* allreduce_circulant */
+    case 9: /* allreduce_arrival_chain */
+        return smaller(n, 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
+    case 10: /* allreduce_circulant */
         return n;
-    case 10: /* allreduce_lanes */
+    case 11: /* allreduce_lanes */
         return 2 * n + p * (512 + bytes_of_element(call));
-    case 11: /* allreduce_logical_ring_lr1 */
+    case 12: /* allreduce_lanes_switches */
+        return p * (n + bytes_of_element(call));
+    case 13: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 13: /* allreduce_of_alltoall_and_allgather */
-        return 2 * (n + p * bytes_of_element(call)) + 2 * (quotient(n, p) + bytes_of_element(call));
-    case 15: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 16: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return quotient(n, p) + bytes_of_element(call);
+    case 17: /* allreduce_of_reduce_scatter_block_and_allgather */
         return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
-    case 16: /* allreduce_pre_reduced_ring */
+    case 18: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 17: /* allreduce_rab1_mesh_2d */
+    case 19: /* allreduce_rab1_recursive_doubling */
         return 2 * (n + p * bytes_of_element(call));
-    case 18: /* allreduce_rab2_spreading_simple */
+    case 20: /* allreduce_rab2_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 19: /* allreduce_rabenseifner */
+    case 21: /* allreduce_rab2_spreading_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 22: /* allreduce_rabenseifner */
         return n;
-    case 20: /* allreduce_reduce_bcast */
+    case 23: /* allreduce_reduce_bcast */
         return n;
-    case 30: /* bcast_of_scatter_and_allgather */
-        return n + p;
-    case 36: /* gather_of_halves */
-        return whole_quotient(n + 1, 2) * p;
-    case 38: /* gather_topology_binomial */
-        return n * p;
-    case 39: /* reduce_binomial_in_order */
+    case 37: /* reduce_binomial_in_order */
         return n;
-    case 40: /* reduce_logical_ring_reduce_scatter_gather */
+    case 38: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 43: /* reduce_pre_reduced_tree */
-        return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 44: /* reduce_rabenseifner */
+    case 40: /* reduce_of_allreduce */
         return n;
-    case 45: /* reduce_topology_linear */
+    case 41: /* reduce_of_reduce_scatter_block_and_gather */
+        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
+    case 42: /* reduce_pipelined_binary */
+        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 43: /* reduce_rabenseifner */
+        return n;
+    case 44: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 46: /* reduce_scatter_circulant */
+    case 45: /* reduce_scatter_circulant */
         return n;
-    case 47: /* reduce_scatter_logical_ring */
+    case 46: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 49: /* reduce_scatter_of_halves */
+    case 48: /* reduce_scatter_of_halves */
         return n;
-    case 50: /* reduce_scatter_recursive_halving */
+    case 49: /* reduce_scatter_recursive_halving */
         return n;
-    case 51: /* reduce_scatter_reduce_scatterv */
+    case 50: /* reduce_scatter_reduce_scatterv */
         return n;
+    case 51: /* reduce_scatter_block_circulant */
+        return p * n;
     case 52: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 54: /* reduce_scatter_block_recursive_halving */
-        return p * n;
-    case 55: /* reduce_scatter_block_reduce_scatterv */
+    case 54: /* reduce_scatter_block_of_halves */
+        return n * p;
+    case 55: /* reduce_scatter_block_of_reduce_scatter */
+        return n;
+    case 56: /* reduce_scatter_block_recursive_halving_in_order */
+        return p * n + 4 * (p + 1);
+    case 57: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

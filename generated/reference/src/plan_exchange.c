@@ -7,6 +7,7 @@
  * whether there can be one. Then the counts of all ranks are gathered, unless they are equal, rank
  * 0 makes the schedule (pattern.c) and tells it to all, and every rank takes its part of it.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +18,14 @@
 #ifdef COLL_PERSISTENT
 
 /*
- * Unless LIBCOLL_PERSISTENT says more, shorter messages in the mean are for the MPI library. So are
- * more messages than the scheduler orders in a second. Pieces of the schedule have so many bytes,
- * or take so many microseconds on the slowest host's link; and a rank has so many under way.
+ * Unless LIBCOLL_PERSISTENT says more, shorter messages in the mean are for the MPI library: those
+ * of fewer bytes, or that take less than so many microseconds on the slowest host's link: a token
+ * takes some 50 over TCP. So are more messages than the scheduler orders in a second. Pieces of the
+ * schedule have so many bytes, or take so many microseconds; and a rank has so many under way.
  */
 enum {
     AVERAGE_LEAST = 16384,
+    AVERAGE_MICROSECONDS = 500,
     MESSAGES_MOST = 20000,
     SEGMENT = 4096,
     SEGMENT_MICROSECONDS = 50,
@@ -110,6 +113,27 @@ int coll_sum_exchange(const struct coll_call *call, const struct coll_comm *cc, 
     return MPI_SUCCESS;
 }
 
+/* The host at a place of the depth-first order of all hosts. */
+static int host_at(int place) {
+    int host = 0;
+    while (coll_cluster_place_of(host) != place)
+        ++host;
+    return host;
+}
+
+/* The bytes that the slowest link of the hosts carries in a time; alike on all ranks. */
+static double bytes_in(const struct coll_comm *cc, int microseconds) {
+    struct pattern_tree tree;
+    int first_host;
+    long long slowest = LLONG_MAX; /* bit/s */
+    coll_cluster_tree(&tree, &first_host);
+    for (int h = 0; h < cc->hosts; ++h) {
+        const long long rate = tree.rates[first_host + host_at(cc->host_place[h])];
+        slowest = rate < slowest ? rate : slowest;
+    }
+    return (double)slowest / 8 * microseconds / 1e6;
+}
+
 /* The plan that the sums of all ranks ask for. */
 enum coll_plan_choice coll_judge_exchange(const struct coll_comm *cc, const double *sums) {
     const double pairs = (double)cc->size * (cc->size - 1);
@@ -118,7 +142,10 @@ enum coll_plan_choice coll_judge_exchange(const struct coll_comm *cc, const doub
         return COLL_PLAN_NATIVE;
     if (choice != COLL_PLAN_AUTO)
         return choice;
-    return sums[COLL_SUM_BYTES] < AVERAGE_LEAST * pairs ? COLL_PLAN_NATIVE : COLL_PLAN_TOKENS;
+    const double average = sums[COLL_SUM_BYTES] / pairs;
+    return average < AVERAGE_LEAST || average < bytes_in(cc, AVERAGE_MICROSECONDS)
+               ? COLL_PLAN_NATIVE
+               : COLL_PLAN_TOKENS;
 }
 
 /*
@@ -152,23 +179,10 @@ static MPI_Aint most_of(const int64_t *bytes, int p) {
     return (MPI_Aint)most;
 }
 
-/* The host at a place of the depth-first order of all hosts. */
-static int host_at(int place) {
-    int host = 0;
-    while (coll_cluster_place_of(host) != place)
-        ++host;
-    return host;
-}
-
 /* Bytes of a piece at least: many enough that starting it costs little beside its way. */
-static MPI_Aint segment_of(const struct pattern *pattern) {
-    long long slowest = 0;
-    for (int rank = 0; rank < pattern->ranks; ++rank) {
-        const long long rate = pattern->tree.rates[pattern->host[rank]];
-        slowest = slowest == 0 || rate < slowest ? rate : slowest;
-    }
-    const long long bytes = slowest / 8 * SEGMENT_MICROSECONDS / 1000000;
-    return bytes < SEGMENT ? SEGMENT : (MPI_Aint)(bytes / SEGMENT * SEGMENT);
+static MPI_Aint segment_of(const struct coll_comm *cc) {
+    const MPI_Aint bytes = (MPI_Aint)bytes_in(cc, SEGMENT_MICROSECONDS);
+    return bytes < SEGMENT ? SEGMENT : bytes / SEGMENT * SEGMENT;
 }
 
 static int schedule(const struct coll_comm *cc, const int64_t *bytes, int plain, int choice,
@@ -182,7 +196,7 @@ static int schedule(const struct coll_comm *cc, const int64_t *bytes, int plain,
     for (int h = 0; h < cc->hosts; ++h)
         for (int place = cc->first_place[h]; place < cc->first_place[h + 1]; ++place)
             host[cc->order[place]] = first_host + host_at(cc->host_place[h]);
-    told->chunk = plain ? coll_chunk(segment_of(&pattern), most_of(bytes, cc->size)) : 0;
+    told->chunk = plain ? coll_chunk(segment_of(cc), most_of(bytes, cc->size)) : 0;
     const int64_t segment = plain ? told->chunk : INT64_MAX / 4;
     const int made = coll_pattern_schedule(&pattern, segment, choice == COLL_PLAN_TOKENS, plan);
     free(host);

@@ -16,172 +16,151 @@
  * routine that cannot do a call leaves it to the next. The last of each size is the native one.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {4365, &coll_routines[2] /* native */, {0}},
-    {INT_MAX, &coll_routines[0] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[2] /* native */, {0}},
+    {4391, &coll_routines[1] /* native */, {0}},
+    {INT_MAX, &coll_routines[0] /* logical_ring_lr1 */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[1] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_other_4x1[] = {
-    {4294, &coll_routines[2] /* native */, {0}},
-    {INT_MAX, &coll_routines[3] /* pre_gathered_ring */, {0}},
-    {INT_MAX, &coll_routines[2] /* native */, {0}},
+    {4359, &coll_routines[1] /* native */, {0}},
+    {INT_MAX, &coll_routines[2] /* pre_gathered_ring */, {0}},
+    {INT_MAX, &coll_routines[1] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
-    {2, &coll_routines[8] /* spreading_simple */, {0}},
-    {2, &coll_routines[6] /* native */, {0}},
-    {30047, &coll_routines[6] /* native */, {0}},
-    {252775, &coll_routines[5] /* logical_ring_lr1 */, {.segment_size = 512}},
-    {252775, &coll_routines[6] /* native */, {0}},
-    {INT_MAX, &coll_routines[5] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[6] /* native */, {0}},
+    {2, &coll_routines[8] /* simple */, {0}},
+    {2, &coll_routines[7] /* native */, {0}},
+    {23169, &coll_routines[7] /* native */, {0}},
+    {INT_MAX, &coll_routines[6] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[7] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_other_4x1[] = {
-    {2, &coll_routines[8] /* spreading_simple */, {0}},
-    {2, &coll_routines[6] /* native */, {0}},
-    {27553, &coll_routines[6] /* native */, {0}},
-    {262143, &coll_routines[7] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[6], {0}}, {&coll_routines[6], {0}}}}},
-    {262143, &coll_routines[6] /* native */, {0}},
-    {INT_MAX, &coll_routines[6] /* native */, {0}},
+    {2, &coll_routines[8] /* simple */, {0}},
+    {2, &coll_routines[7] /* native */, {0}},
+    {INT_MAX, &coll_routines[7] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {1116, &coll_routines[12] /* native */, {0}},
-    {11584, &coll_routines[17] /* rab1_mesh_2d */, {0}},
-    {11584, &coll_routines[9] /* circulant */, {0}},
-    {11584, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
-    {11584, &coll_routines[19] /* rabenseifner */, {0}},
-    {11584, &coll_routines[12] /* native */, {0}},
-    {INT_MAX, &coll_routines[11] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[14] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[16], {.segment_size = 512}}, {&coll_routines[16], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[15] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {.segment_size = 512}}, {&coll_routines[0], {.segment_size = 4096}}}}},
-    {INT_MAX, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[12] /* native */, {0}},
+    {1578, &coll_routines[14] /* native */, {0}},
+    {19483, &coll_routines[19] /* rab1_recursive_doubling */, {0}},
+    {19483, &coll_routines[21] /* rab2_spreading_simple */, {0}},
+    {19483, &coll_routines[10] /* circulant */, {0}},
+    {19483, &coll_routines[12] /* lanes_switches */, {.segment_size = 1024}},
+    {19483, &coll_routines[14] /* native */, {0}},
+    {187585, &coll_routines[18] /* pre_reduced_ring */, {.segment_size = 512}},
+    {187585, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[6], {.segment_size = 1024}}}}},
+    {187585, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {187585, &coll_routines[12] /* lanes_switches */, {.segment_size = 1024}},
+    {187585, &coll_routines[14] /* native */, {0}},
+    {INT_MAX, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {.segment_size = 2048}}, {&coll_routines[0], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[15] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}, {&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[6], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4x1[] = {
-    {1116, &coll_routines[12] /* native */, {0}},
-    {11584, &coll_routines[17] /* rab1_mesh_2d */, {0}},
-    {11584, &coll_routines[9] /* circulant */, {0}},
-    {11584, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
-    {11584, &coll_routines[19] /* rabenseifner */, {0}},
-    {11584, &coll_routines[12] /* native */, {0}},
-    {INT_MAX, &coll_routines[16] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[13] /* of_alltoall_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[23], {.in_flight = 4, .segment_size = 4096}}, {&coll_routines[3], {0}}}}},
-    {INT_MAX, &coll_routines[18] /* rab2_spreading_simple */, {0}},
-    {INT_MAX, &coll_routines[10] /* lanes */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[12] /* native */, {0}},
+    {1578, &coll_routines[14] /* native */, {0}},
+    {19483, &coll_routines[19] /* rab1_recursive_doubling */, {0}},
+    {19483, &coll_routines[21] /* rab2_spreading_simple */, {0}},
+    {19483, &coll_routines[10] /* circulant */, {0}},
+    {19483, &coll_routines[22] /* rabenseifner */, {0}},
+    {19483, &coll_routines[14] /* native */, {0}},
+    {INT_MAX, &coll_routines[18] /* pre_reduced_ring */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[11] /* lanes */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[9] /* arrival_chain */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[20] /* rab2_simple */, {0}},
+    {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {4318, &coll_routines[22] /* native */, {0}},
-    {INT_MAX, &coll_routines[21] /* aapc_rounds */, {.in_flight = 4, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[22] /* native */, {0}},
-};
-
-static const struct coll_rule alltoall_hosts_4x1[] = {
-    {4311, &coll_routines[22] /* native */, {0}},
-    {INT_MAX, &coll_routines[23] /* spreading_rounds */, {.in_flight = 4, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[22] /* native */, {0}},
-};
-
-static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[26] /* spreading_rounds */, {.bytes_in_flight = 32768, .segment_size = 4096}},
+    {4277, &coll_routines[25] /* native */, {0}},
+    {INT_MAX, &coll_routines[24] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
     {INT_MAX, &coll_routines[25] /* native */, {0}},
 };
 
+static const struct coll_rule alltoall_hosts_4x1[] = {
+    {11358, &coll_routines[25] /* native */, {0}},
+    {INT_MAX, &coll_routines[27] /* spreading_rounds */, {.in_flight = 4, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[25] /* native */, {0}},
+};
+
+static const struct coll_rule alltoallv_cluster[] = {
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
+};
+
 static const struct coll_rule barrier_cluster[] = {
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {INT_MAX, &coll_routines[30] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_cluster[] = {
-    {789, &coll_routines[28] /* native */, {0}},
-    {4466, &coll_routines[33] /* topology_linear */, {.segment_size = 512}},
-    {4466, &coll_routines[28] /* native */, {0}},
-    {INT_MAX, &coll_routines[33] /* topology_linear */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[28] /* native */, {0}},
+    {430, &coll_routines[32] /* native */, {0}},
+    {INT_MAX, &coll_routines[34] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[32] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_other_4x1[] = {
-    {860, &coll_routines[28] /* native */, {0}},
-    {19483, &coll_routines[32] /* scatter_recursive_doubling_allgather */, {0}},
-    {19483, &coll_routines[28] /* native */, {0}},
-    {262143, &coll_routines[29] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[32], {0}}, {&coll_routines[32], {0}}}}},
-    {262143, &coll_routines[32] /* scatter_recursive_doubling_allgather */, {0}},
-    {262143, &coll_routines[28] /* native */, {0}},
-    {INT_MAX, &coll_routines[30] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[57], {.in_flight = 2}}, {&coll_routines[3], {0}}}}},
-    {INT_MAX, &coll_routines[31] /* pipelined_binary */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[28] /* native */, {0}},
+    {1327, &coll_routines[32] /* native */, {0}},
+    {4466, &coll_routines[33] /* scatter_recursive_doubling_allgather */, {0}},
+    {4466, &coll_routines[32] /* native */, {0}},
+    {INT_MAX, &coll_routines[31] /* late_leaves */, {.arity = 1, .segment_size = 512}},
+    {INT_MAX, &coll_routines[32] /* native */, {0}},
 };
 
 static const struct coll_rule gather_cluster[] = {
-    {4188, &coll_routines[35] /* native */, {0}},
-    {INT_MAX, &coll_routines[38] /* topology_binomial */, {0}},
-    {INT_MAX, &coll_routines[36] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[34], {0}}, {&coll_routines[34], {0}}}}},
-    {INT_MAX, &coll_routines[37] /* throttled_linear */, {.in_flight = 4}},
-    {INT_MAX, &coll_routines[35] /* native */, {0}},
-};
-
-static const struct coll_rule gather_other_4x1[] = {
-    {19493, &coll_routines[35] /* native */, {0}},
-    {INT_MAX, &coll_routines[37] /* throttled_linear */, {.in_flight = 4}},
-    {INT_MAX, &coll_routines[35] /* native */, {0}},
+    {4662, &coll_routines[36] /* native */, {0}},
+    {INT_MAX, &coll_routines[35] /* linear */, {0}},
+    {INT_MAX, &coll_routines[36] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {1, &coll_routines[41] /* native */, {0}},
-    {2, &coll_routines[45] /* topology_linear */, {.segment_size = 4096}},
-    {2, &coll_routines[42] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {.arity = 1, .segment_size = 1024}}, {&coll_routines[43], {.arity = 1, .segment_size = 1024}}}}},
-    {2, &coll_routines[43] /* pre_reduced_tree */, {.arity = 1, .segment_size = 2048}},
-    {2, &coll_routines[40] /* logical_ring_reduce_scatter_gather */, {.segment_size = 1024}},
-    {2, &coll_routines[41] /* native */, {0}},
-    {278, &coll_routines[41] /* native */, {0}},
-    {INT_MAX, &coll_routines[45] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[42] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[43], {.arity = 1, .segment_size = 1024}}, {&coll_routines[43], {.arity = 1, .segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[43] /* pre_reduced_tree */, {.arity = 1, .segment_size = 2048}},
-    {INT_MAX, &coll_routines[40] /* logical_ring_reduce_scatter_gather */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[41] /* native */, {0}},
+    {663, &coll_routines[39] /* native */, {0}},
+    {46340, &coll_routines[44] /* topology_linear */, {.segment_size = 1024}},
+    {46340, &coll_routines[41] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[36], {0}}}}},
+    {46340, &coll_routines[40] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {0}}}}},
+    {46340, &coll_routines[43] /* rabenseifner */, {0}},
+    {46340, &coll_routines[39] /* native */, {0}},
+    {INT_MAX, &coll_routines[44] /* topology_linear */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[40] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[38] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[41] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[35], {0}}}}},
+    {INT_MAX, &coll_routines[39] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {3, &coll_routines[41] /* native */, {0}},
-    {4, &coll_routines[43] /* pre_reduced_tree */, {.arity = 1, .segment_size = 1024}},
-    {4, &coll_routines[44] /* rabenseifner */, {0}},
-    {4, &coll_routines[41] /* native */, {0}},
-    {663, &coll_routines[41] /* native */, {0}},
-    {262143, &coll_routines[43] /* pre_reduced_tree */, {.arity = 1, .segment_size = 1024}},
-    {262143, &coll_routines[44] /* rabenseifner */, {0}},
-    {262143, &coll_routines[41] /* native */, {0}},
-    {INT_MAX, &coll_routines[43] /* pre_reduced_tree */, {.arity = 1, .segment_size = 2048}},
-    {INT_MAX, &coll_routines[44] /* rabenseifner */, {0}},
-    {INT_MAX, &coll_routines[41] /* native */, {0}},
+    {19483, &coll_routines[39] /* native */, {0}},
+    {INT_MAX, &coll_routines[40] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[41] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[35], {0}}}}},
+    {INT_MAX, &coll_routines[42] /* pipelined_binary */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[43] /* rabenseifner */, {0}},
+    {INT_MAX, &coll_routines[39] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {30047, &coll_routines[48] /* native */, {0}},
-    {210635, &coll_routines[47] /* logical_ring */, {.segment_size = 512}},
-    {210635, &coll_routines[49] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[48], {0}}, {&coll_routines[48], {0}}}}},
-    {210635, &coll_routines[46] /* circulant */, {0}},
-    {210635, &coll_routines[48] /* native */, {0}},
-    {INT_MAX, &coll_routines[49] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[47], {.segment_size = 512}}, {&coll_routines[47], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[47] /* logical_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[49] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[48], {0}}, {&coll_routines[48], {0}}}}},
-    {INT_MAX, &coll_routines[50] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[48] /* native */, {0}},
+    {30047, &coll_routines[47] /* native */, {0}},
+    {157516, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
+    {157516, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[49], {0}}, {&coll_routines[49], {0}}}}},
+    {157516, &coll_routines[45] /* circulant */, {0}},
+    {157516, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[46], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[49] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {27553, &coll_routines[48] /* native */, {0}},
-    {INT_MAX, &coll_routines[49] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[48], {0}}, {&coll_routines[48], {0}}}}},
-    {INT_MAX, &coll_routines[50] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[48] /* native */, {0}},
+    {262143, &coll_routines[47] /* native */, {0}},
+    {INT_MAX, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[47], {0}}}}},
+    {INT_MAX, &coll_routines[49] /* recursive_halving */, {0}},
+    {INT_MAX, &coll_routines[47] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {5427, &coll_routines[53] /* native */, {0}},
-    {INT_MAX, &coll_routines[52] /* logical_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[54] /* recursive_halving */, {0}},
+    {4815, &coll_routines[53] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* logical_ring */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[54] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[51], {0}}}}},
+    {INT_MAX, &coll_routines[55] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}}}},
     {INT_MAX, &coll_routines[53] /* native */, {0}},
 };
 
@@ -190,9 +169,9 @@ static const struct coll_rule reduce_scatter_block_other_4x1[] = {
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {5078, &coll_routines[56] /* native */, {0}},
-    {INT_MAX, &coll_routines[57] /* throttled_linear */, {.in_flight = 2}},
-    {INT_MAX, &coll_routines[56] /* native */, {0}},
+    {4306, &coll_routines[58] /* native */, {0}},
+    {INT_MAX, &coll_routines[59] /* throttled_linear */, {.in_flight = 4}},
+    {INT_MAX, &coll_routines[58] /* native */, {0}},
 };
 
 /*
@@ -214,45 +193,45 @@ static const struct coll_table {
     {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
     {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, allgather_cluster},
     {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgather_other_4x1},
-    {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 7, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 7, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 7, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, allgatherv_other_4x1},
-    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 11, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 11, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 11, allreduce_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, allgatherv_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgatherv_other_4x1},
+    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 16, allreduce_cluster},
     {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 11, allreduce_other_4x1},
     {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_cluster},
     {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_hosts_4x1},
     {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, alltoall_hosts_4x1},
     {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, alltoall_hosts_4x1},
-    {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 2, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 2, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 2, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 2, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, alltoallv_cluster},
     {COLL_BARRIER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, barrier_cluster},
     {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, barrier_cluster},
     {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, barrier_cluster},
     {COLL_BARRIER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, barrier_cluster},
-    {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 9, bcast_other_4x1},
-    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, gather_cluster},
-    {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, gather_other_4x1},
-    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 12, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 12, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 12, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 11, reduce_other_4x1},
-    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 10, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 10, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 10, reduce_scatter_cluster},
+    {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
+    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
+    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_cluster},
+    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, bcast_other_4x1},
+    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, gather_cluster},
+    {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, gather_cluster},
+    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 11, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 11, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 11, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, reduce_other_4x1},
+    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
+    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
+    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 4, reduce_scatter_other_4x1},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 4, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, reduce_scatter_block_cluster},
     {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, reduce_scatter_block_other_4x1},
     {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},
     {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},
