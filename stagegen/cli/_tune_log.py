@@ -16,6 +16,7 @@ from stagegen.errors import InputError
 from stagegen.measure.log import VERSION, read_log
 from stagegen.measure.timing import IDLE
 from stagegen.measure.validity import ROUTINES, changed, last_routines, still_valid
+from stagegen.patterns import is_typical
 from stagegen.topology import Topology
 from stagegen.tune.communicators import find_communicators
 from stagegen.tune.scope import Options, pattern_form
@@ -136,7 +137,7 @@ def _require_as_logged(wished: Options, logged: Options, path: Path) -> None:
 
 
 #: Options whose parameters have other names.
-_OPTIONS = {"traces": "for", "pattern_file": "patterns"}
+_OPTIONS = {"traces": "for", "pattern_file": "patterns", "has_classes": "classes"}
 
 
 def _named(options: Options, computation: float) -> dict[str, object]:
@@ -160,5 +161,6 @@ def _named(options: Options, computation: float) -> dict[str, object]:
         "without_topology": options.selection.without_topology,
         "traces": options.wanted,
         "scales": options.scales,
-        "pattern_file": list(map(pattern_form, options.patterns)),
+        "pattern_file": [pattern_form(one) for one in options.patterns if not is_typical(one)],
+        "has_classes": [pattern_form(one) for one in options.patterns if is_typical(one)],
     }

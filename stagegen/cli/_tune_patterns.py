@@ -12,7 +12,7 @@ import click
 from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError
 from stagegen.generate.pattern_templates import pattern_root
-from stagegen.patterns import Pattern, read_patterns
+from stagegen.patterns import Pattern, is_typical, read_patterns, typical_calls
 from stagegen.topology import WHOLE, Topology
 from stagegen.tune.communicators import ranks_of_groups
 
@@ -32,6 +32,16 @@ patterns_option = click.option(
 )
 
 
+classes_option = click.option(
+    "--classes",
+    "has_classes",
+    is_flag=True,
+    help="Also tune alltoallv and allgatherv by classes of calls: the largest block over the mean "
+    "of all, and the mean. Without it, one rule serves all calls of alltoallv that have no "
+    "pattern. With --communicators patterns, tune for nothing else.",
+)
+
+
 def _read_scales(_context: object, _parameter: object, text: str) -> tuple[float, ...]:
     try:
         found = tuple(sorted({float(item) for item in text.split(",")}))
@@ -48,16 +58,30 @@ scales_option = click.option(
     default="0.25,1,4",
     show_default=True,
     metavar="A,B",
-    help="With --patterns: factors by which the blocks of the file are made longer or shorter.",
+    help="With --patterns: factors by which the blocks of the file are made longer or shorter, "
+    "unless a pattern of the file has its own.",
 )
 
 
-def patterns_of(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
+def patterns_of(
+    file: Path | None, topology: Topology, *, has_classes: bool = False
+) -> tuple[Pattern, ...]:
     """Return the patterns of a file that can be tuned for; say which others are left out.
 
+    With classes, typical calls come after them.
+
     Raises:
-        InputError: the file is wrong, or has no such pattern.
+        InputError: the file is wrong, or has no such pattern; a pattern has the name of a typical
+            call; or there are too many ranks for these.
     """
+    own = _patterns_in(file, topology)
+    if taken := [one.name for one in own if is_typical(one)]:
+        problem = f"{taken[0]!r} is the name of a pattern of --classes; rename the file's"
+        raise InputError(problem, file)
+    return (*own, *(typical_calls(topology.rank_count) if has_classes else ()))
+
+
+def _patterns_in(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
     if file is None:
         return ()
     groups = ranks_of_groups(topology)
@@ -107,7 +131,7 @@ def communicators_asked(names: str | None, patterns: Sequence[Pattern]) -> tuple
     if names != ALONE:
         return names, False
     if not patterns:
-        raise click.UsageError(f"--communicators {ALONE} asks for --patterns FILE")
+        raise click.UsageError(f"--communicators {ALONE} asks for --patterns FILE or --classes")
     return None, True
 
 

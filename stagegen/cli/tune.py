@@ -33,6 +33,7 @@ from stagegen.cli._sbatch import job_script
 from stagegen.cli._sizes import sizes_option
 from stagegen.cli._timing import Chosen, timing_of, timing_options
 from stagegen.cli._tune_patterns import (
+    classes_option,
     communicators_asked,
     patterns_of,
     patterns_option,
@@ -72,6 +73,7 @@ from stagegen.tune.together import together
 @tree_option
 @program_option
 @patterns_option
+@classes_option
 @scales_option
 @timing_options
 @protocol_options
@@ -154,6 +156,7 @@ def command(
     trees: tuple[Path, ...],
     traces: tuple[Path, ...],
     pattern_file: Path | None,
+    has_classes: bool,
     scales: tuple[float, ...],
     timing: Chosen,
     computation: float,
@@ -184,7 +187,7 @@ def command(
         raise click.UsageError("--at-once and --from-log exclude each other")
     topology = load_topology(topology_file)
     folder = output or Path("generated") / topology.name
-    patterns = patterns_of(pattern_file, topology)
+    patterns = patterns_of(pattern_file, topology, has_classes=has_classes)
     added = (*added_to(topology_file, topology, trees), *roots_of(pattern_file, patterns, topology))
     catalogue = catalogue_selecting(
         load_catalogue(added=added),
@@ -209,6 +212,10 @@ def command(
         patterns=patterns,
         scales=scales,
     )
+    if has_classes and not {one.collective for one in patterns} & set(options.collectives):
+        raise click.UsageError(
+            "--classes tunes alltoallv and allgatherv; --collectives has neither"
+        )
     options = options_for(traces, topology, run.catalogue, options)
     if script:
         _write_script(script, job_script(topology, sys.argv[1:], time_limit))

@@ -6,6 +6,7 @@ has copies of them, with their tables, and can be made again without the file of
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -53,8 +54,9 @@ _INCLUDE_BY_HOST = '{% include "alltoallv/_pattern_by_host.c.j2" %}\n'
 #: ranks of two hosts.
 BY_HOST = "by-host"
 #: Leaders carry blocks of up to so many times the pattern's largest. Tuning measures blocks of four
-#: times their length (`SCALES`), and calls may have half as much again (recognition.c).
-_LARGER = 6
+#: times their length (`SCALES`), or of what the pattern's own scales say, and calls may have half
+#: as much again (recognition.c).
+_LARGER, _AGAIN = 6, 1.5
 #: A leader holds so many copies of its ranks' blocks (`templates/engines/vector_leaders.c`).
 _COPIES = 4
 
@@ -163,7 +165,8 @@ def _by_host(of: RankGroup, pattern: Pattern) -> dict[str, str]:
         "go from host to host, those of all ranks of a host as one, in an order that overloads "
         "no link; other blocks follow."
     )
-    longest = min(_LARGER * largest, BLOCK_MOST)
+    larger = max(_LARGER, math.ceil(_AGAIN * max(pattern.scales, default=0.0)))
+    longest = min(larger * largest, BLOCK_MOST)
     names = (
         f"enum {{ HOSTS = {len(hosts.leaders)}, GROUP = {of.number} }};\n",
         "/* The first rank of each host. */",

@@ -4,6 +4,7 @@ Source: Faraj (2006), section 4.1.1.4: the routine for ``MPI_Alltoallv`` and ``M
 made for a pattern that a file describes. The file is in ``docs/patterns.md``.
 """
 
+from stagegen.patterns.classes import is_typical, typical_calls
 from stagegen.patterns.difference import Merged, difference, merged, merged_at
 from stagegen.patterns.file import read_patterns
 from stagegen.patterns.generators import FAMILIES, make_pattern
@@ -17,9 +18,11 @@ __all__ = [
     "Merged",
     "Pattern",
     "difference",
+    "is_typical",
     "make_pattern",
     "merged",
     "merged_at",
     "patterns_yaml",
     "read_patterns",
+    "typical_calls",
 ]

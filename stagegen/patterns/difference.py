@@ -105,4 +105,6 @@ def _in_order(groups: Iterable[Iterable[_Group]]) -> tuple[Merged, ...]:
 
 
 def _place(pattern: Pattern) -> Hashable:
-    return pattern.collective, pattern.is_class, pattern.site, pattern.communicator
+    return (
+        pattern.collective, pattern.is_class, pattern.scales, pattern.site, pattern.communicator
+    )  # fmt: skip

@@ -12,10 +12,11 @@ from stagegen.patterns.model import COLLECTIVES, MATRIX, Pattern
 from stagegen.topology.document import Document, did_you_mean, read_document
 from stagegen.topology.units import parse_size
 
-_KEYS = ("name", "collective", "ranks", "site", "communicator", "calls", "class", "bytes")
+_KEYS = ("name", "collective", "ranks", "site", "communicator", "calls", "class", "scales", "bytes")
 _MOST_RANKS = 1 << 14
 _NAME_MOST = 80
 _MOST_CALLS = 1 << 24
+_MOST_SCALE = 1e6
 
 
 def read_patterns(path: Path | str) -> tuple[Pattern, ...]:
@@ -60,6 +61,7 @@ def _pattern(doc: Document, node: yaml.Node) -> Pattern:
         communicator=members,
         calls=_numbers(doc, keys["calls"], "calls") if "calls" in keys else (),
         is_class=_is_class(doc, keys["class"], collective) if "class" in keys else False,
+        scales=_scales(doc, keys["scales"]) if "scales" in keys else (),
     )
 
 
@@ -68,6 +70,23 @@ def _is_class(doc: Document, node: yaml.Node, collective: str) -> bool:
         problem = f"only {' and '.join(MATRIX)} can have `class`, not {collective}; leave it out"
         doc.fail(node, f"{problem} (an allgatherv stands for its class anyway)")
     return doc.parsed(node, "class", _truth)
+
+
+def _scales(doc: Document, node: yaml.Node) -> tuple[float, ...]:
+    items = doc.items(node, "scales")
+    if not items:
+        doc.fail(node, "scales has no number; write at least one, such as 0.25, or leave it out")
+    return tuple(sorted({doc.parsed(item, "a scale", _scale) for item in items}))
+
+
+def _scale(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= _MOST_SCALE:
+        raise ValueError(f"{text!r} is not a number above 0, of at most {_MOST_SCALE:,.0f}")
+    return value
 
 
 def _truth(text: str) -> bool:

@@ -32,6 +32,8 @@ class Pattern:
             communicator.
         is_class: whether an alltoallv is only an example of all whose largest block is about as
             many times their mean one. Every allgatherv is such an example, whatever this says.
+        scales: the factors by which tuning makes its blocks longer or shorter; empty for those of
+            the command.
         group: the group of the topology that is tuned for with this pattern; None for all ranks of
             the cluster. A file does not say it: it follows from the communicator.
     """
@@ -43,6 +45,7 @@ class Pattern:
     communicator: tuple[int, ...] | None = None
     calls: tuple[int, ...] = ()
     is_class: bool = False
+    scales: tuple[float, ...] = ()
     group: str | None = None
 
     @property
@@ -135,6 +138,7 @@ class Pattern:
             "communicator": None if self.communicator is None else list(self.communicator),
             "calls": list(self.calls),
             "class": self.is_class,
+            **({"scales": list(self.scales)} if self.scales else {}),
             "bytes": [list(row) for row in self.sizes],
             "total": self.total,
             "average": self.average,

@@ -27,6 +27,8 @@ def _pattern(pattern: Pattern) -> Iterator[str]:
     yield f"  ranks: {pattern.ranks}"
     if pattern.is_class:
         yield "  class: true"
+    if pattern.scales:
+        yield f"  scales: [{', '.join(map(_number, pattern.scales))}]"
     if pattern.site is not None:
         yield f"  site: {_quoted(pattern.site)}"
     if pattern.communicator is not None:
@@ -38,6 +40,11 @@ def _pattern(pattern: Pattern) -> Iterator[str]:
         yield from (f"  - {_row(row)}" for row in pattern.sizes)
     else:
         yield f"  bytes: {_row(pattern.sizes[0])}"
+
+
+def _number(value: float) -> str:
+    """Return the shortest text from which the same number is read."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _quoted(text: str) -> str:

@@ -18,7 +18,7 @@ from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.entries import entry, natural, number
 from stagegen.recording.container import is_recording
 from stagegen.topology import WHOLE, Topology
-from stagegen.tune.communicators import job_of
+from stagegen.tune.communicators import job_of, name_of
 from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST
 from stagegen.tune.part_subjects import part_subjects
 from stagegen.tune.recorded_program import recorded_form
@@ -156,13 +156,18 @@ def program_of(traces: Iterable[Calls], topology: Topology) -> Program:
 def options_for(
     program: Program, options: Options, catalogue: Catalogue, topology: Topology
 ) -> Options:
-    """Return options that tune what a program calls, and look at what serves parts of that."""
+    """Return options that tune what a program calls, and look at what serves parts of that.
+
+    Patterns and classes stay: they are of such calls.
+    """
     wanted = (*program.wanted, *part_subjects(program.wanted, catalogue, topology))
+    own = [one.communicator for one in program.wanted]
+    called = {*(one.collective for one in wanted), *(one.collective for one in options.patterns)}
     sizes = sorted({size for one in program.wanted for size in one.sizes if size > 0})
     return replace(
         options,
-        collectives=tuple(sorted({one.collective for one in wanted})),
-        communicators=tuple(dict.fromkeys(one.communicator for one in program.wanted)),
+        collectives=tuple(sorted(called)),
+        communicators=tuple(dict.fromkeys((*own, *map(name_of, options.patterns)))),
         sizes=tuple(sizes) or options.sizes,
         wanted=wanted,
     )

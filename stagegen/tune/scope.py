@@ -168,6 +168,7 @@ def pattern_form(pattern: Pattern) -> dict[str, Any]:
         "name": pattern.name,
         "collective": pattern.collective,
         **({"class": True} if pattern.is_class else {}),
+        **({"scales": list(pattern.scales)} if pattern.scales else {}),
         **({"group": pattern.group} if pattern.group is not None else {}),
         "bytes": [list(row) for row in pattern.sizes],
     }
@@ -188,6 +189,7 @@ def read_pattern(form: Mapping[str, Any]) -> Pattern:
         entry(form, "collective", str),
         rows,
         is_class="class" in form and entry(form, "class", bool),
+        scales=tuple(map(number, form.get("scales", ()))),
         group=entry(form, "group", str) if "group" in form else None,
     )
     count = len(rows[0]) if rows else 0

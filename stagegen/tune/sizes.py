@@ -31,7 +31,7 @@ def sizes_of(
     """
     pattern = options.pattern_of(communicator)
     if pattern is not None:
-        return sizes_of_pattern(pattern, options.scales)
+        return sizes_of_pattern(pattern, pattern.scales or options.scales)
     sizes = options.sizes_on(collective.name, communicator)
     largest = options.sizes[-1]
     if not collective.has_data:

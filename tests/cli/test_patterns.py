@@ -144,6 +144,20 @@ def test_patterns_are_tuned_for_on_all_ranks_or_on_the_group_that_has_them(tmp_p
     assert [one.name for one in patterns_of(Path(file), cluster)] == ["whole"]
 
 
+def test_typical_calls_come_after_the_patterns_of_a_file(tmp_path):
+    cluster = load_topology(CLUSTER)
+    own = replace(make_pattern("zipf", 16, 1000), name="own")
+    names = ["class even", "class sparse", "class one-long"]
+    assert [one.name for one in patterns_of(None, cluster, has_classes=True)] == names
+    file = Path(placed(tmp_path / "p.yaml", own))
+    found = patterns_of(file, cluster, has_classes=True)
+    assert [one.name for one in found] == ["own", *names]
+    placed(file, replace(own, name="class even"))
+    for has_classes in (False, True):
+        with pytest.raises(InputError, match="'class even' is the name of a pattern of --classes"):
+            patterns_of(file, cluster, has_classes=has_classes)
+
+
 def test_patterns_of_other_ranks_than_the_clusters_have_a_bound_if_these_are_known(tmp_path):
     """Ranks 0, 4, 8 and 12 are on one switch of CLUSTER: only the links of hosts carry data."""
     whole = replace(make_pattern("zipf", 16, 1000), name="whole")

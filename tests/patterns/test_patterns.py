@@ -20,12 +20,15 @@ from stagegen.patterns import (
     MATRIX,
     Pattern,
     difference,
+    is_typical,
     make_pattern,
     merged,
     merged_at,
     patterns_yaml,
     read_patterns,
+    typical_calls,
 )
+from stagegen.tune.sizes import sizes_of_pattern
 from tests.strategies import examples
 from tests.trees.made import damaged
 
@@ -43,7 +46,9 @@ def patterns(draw, name="p"):
     calls = tuple(sorted(draw(st.sets(st.integers(0, 30)))))
     site = draw(st.none() | st.just("a.out+0x11f3"))
     is_class = collective in MATRIX and draw(st.booleans())
-    return Pattern(name, collective, blocks, site, members, calls, is_class)
+    scale = st.floats(1e-6, 1e6) | st.sampled_from([0.25, 1.0, 64.0])
+    scales = tuple(sorted(draw(st.sets(scale, max_size=3))))
+    return Pattern(name, collective, blocks, site, members, calls, is_class, scales)
 
 
 @examples(60)
@@ -93,6 +98,11 @@ def test_a_file_written_by_hand_is_read(tmp_path):
         ("  ranks: 3", "  class: maybe", 4, "'maybe' is neither true nor false"),
         ("  ranks: 3", "  class: [true]", 4, "class must be a single value"),
         ("  ranks: 3", "  class:", 4, "class must be a single value, empty"),
+        ("  ranks: 3", "  scales: 2", 4, "scales must be a list"),
+        ("  ranks: 3", "  scales: []", 4, "scales has no number"),
+        ("  ranks: 3", "  scales: [1, 0]", 4, "'0' is not a number above 0"),
+        ("  ranks: 3", "  scales: [1, nan]", 4, "'nan' is not a number above 0"),
+        ("  ranks: 3", "  scales: [1e7]", 4, "of at most 1,000,000"),
     ],
 )
 def test_a_mistake_has_its_line(tmp_path, old, new, line, said):
@@ -206,6 +216,22 @@ def test_generated_patterns_have_the_blocks_of_their_definitions():
 def test_a_generator_refuses_numbers_that_make_no_pattern(family, ranks, average, number):
     with pytest.raises(InputError):
         make_pattern(family, ranks, average, number=number)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 16, 61])
+def test_typical_calls_are_of_different_classes(ranks):
+    typical = typical_calls(ranks)
+    assert len(typical) == {1: 0, 2: 1}.get(ranks, 3)
+    of_alltoallv = [one for one in typical if one.is_matrix]
+    assert all(one.is_class and one.ranks == ranks for one in of_alltoallv)
+    even, *others = sorted(one.largest_over_mean for one in of_alltoallv) or [1]
+    assert even == 1
+    assert all(other > 2 for other in others)
+    for one in typical:
+        assert one.array.max() * one.scales[-1] < 1 << 31
+        assert is_typical(one)
+        assert sizes_of_pattern(one, one.scales)[0] >= 4
+        assert len(sizes_of_pattern(one, one.scales)) == len(one.scales)
 
 
 def test_the_number_of_a_class_is_its_largest_block_over_the_mean():

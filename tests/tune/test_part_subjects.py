@@ -14,7 +14,9 @@ from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
 from stagegen.catalogue import applicable
 from stagegen.cli._tune_log import new_header
 from stagegen.measure.source import LogSource
+from stagegen.patterns import typical_calls
 from stagegen.tune.bounds import bound_or_none
+from stagegen.tune.communicators import name_of
 from stagegen.tune.decision import CLUSTER
 from stagegen.tune.part_subjects import part_subjects
 from stagegen.tune.program import options_for, program_of
@@ -140,3 +142,15 @@ def test_options_for_a_program_hold_calls_and_parts():
     assert {one.collective for one in found.wanted if one.part} == (
         (USES["allreduce"] | USES["gather"]) - {"allreduce", "gather"}
     )
+
+
+def test_options_for_a_program_keep_the_patterns():
+    calls = draw_program(TOPOLOGY, CATALOGUE, ("allreduce",), 1, lambda *_: 1e-3, 4096)
+    patterns = typical_calls(TOPOLOGY.rank_count)
+    given = replace(SETTING.options(), patterns=patterns)
+    found = options_for(program_of(calls, TOPOLOGY), given, CATALOGUE, TOPOLOGY)
+    assert set(map(name_of, patterns)) < set(found.communicators)
+    assert {one.collective for one in patterns} < set(found.collectives)
+    assert all(found.wants(one.collective, name_of(one)) for one in patterns)
+    assert found.wants("allreduce", "whole")
+    assert not found.wants("alltoallv", "whole")

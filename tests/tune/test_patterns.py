@@ -104,7 +104,19 @@ def test_a_pattern_is_tuned_at_the_scales_that_are_asked_for():
     }
 
 
+def test_a_pattern_with_scales_of_its_own_is_tuned_at_these():
+    own = replace(CLASS, scales=(0.5, 2.0))
+    patterns = tuple(own if one is CLASS else one for one in PATTERNS)
+    model = Model(cost)
+    tune(TOPOLOGY, catalogue(), options(patterns=patterns), model, lambda: True)
+    sizes = {asked.size for asked in model.asked if asked.communicator == "pattern some heavy"}
+    assert sizes >= {round(scale * CLASS.average) for scale in own.scales}
+    assert round(CLASS.average) not in sizes
+
+
 def test_options_and_decision_survive_their_files():
+    wanted = options(patterns=(MATRIX, replace(CLASS, scales=(0.5, 2.0))))
+    assert Options.from_json(wanted.to_json()) == wanted
     wanted = options()
     assert Options.from_json(wanted.to_json()) == wanted
     _, decision = tuned()
