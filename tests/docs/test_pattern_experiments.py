@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from docs.tools.experiments.page import with_report
 from docs.tools.experiments.patterns import first_calls, in_theory, persistent, plans, tuned
 from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
+from docs.tools.experiments.tuned import Tuned, read_tuned
 from stagegen.catalogue import load_catalogue
 from stagegen.topology import load_topology
 
@@ -146,3 +148,27 @@ def test_what_is_measured_as_a_plan_has_one():
     catalogue = load_catalogue()
     measured = [catalogue.find(collective, routine) for collective, routine, _ in plans.PLANS]
     assert [one.name for one in measured if one.persistent is None] == []
+
+
+def record(collective: str, size: int, launch: int, **seconds: float) -> str:
+    times = {name: [one] for name, one in seconds.items()}
+    shown = {"collective": collective, "size": size, "launch": launch, "seconds": times}
+    return json.dumps({"kind": "measurement", **shown})
+
+
+@pytest.mark.parametrize("is_raced", [True, False])
+def test_what_is_read_of_a_tuning_is_of_its_collective_and_its_size(tmp_path, is_raced):
+    """Smaller sizes of long calls have looks, and an allreduce tells what recognition takes."""
+    rule = {"algorithm": "pair", "parameters": {}}
+    table = {"collective": "alltoallv", "rules": [rule]}
+    (tmp_path / "decision.json").write_text(json.dumps({"tables": [table]}))
+    lines = [
+        json.dumps({"kind": "log"}),
+        record("alltoallv", 1024, 0, native=0.03, pair=0.02, ring=0.01),
+        record("allreduce", 24, 0, native=0.004),
+        record("alltoallv", 65536, 0, native=2.7, pair=2.6),
+        *([record("alltoallv", 65536, 1, native=2.8, pair=2.5)] if is_raced else []),
+    ]
+    (tmp_path / "measurements.jsonl").write_text("\n".join(lines))
+    seconds = {"native": 2.8, "pair": 2.5} if is_raced else {"native": 2.7, "pair": 2.6}
+    assert read_tuned(tmp_path) == Tuned("pair", seconds, is_raced)

@@ -28,16 +28,27 @@ class Tuned:
 
 
 def read_tuned(folder: Path) -> Tuned:
-    """Read the decision and the log of a folder that was tuned for one collective at one size."""
+    """Read the decision and the log of a folder that was tuned for one collective at one size.
+
+    The log has smaller sizes, too, if the calls are long, and other collectives: of parts, and the
+    allreduce by which ranks recognise a pattern.
+    """
     decision = json.loads((folder / "decision.json").read_text(encoding="utf-8"))
-    rule = decision["tables"][0]["rules"][0]
+    (table, *_) = decision["tables"]
+    rule = table["rules"][0]
     own = [f"{name}={value}" for name, value in sorted(rule["parameters"].items())]
     chosen = ":".join([rule["algorithm"], *own])
     scouted: dict[str, list[float]] = defaultdict(list)
     raced: dict[str, list[float]] = defaultdict(list)
-    for line in (folder / "measurements.jsonl").read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        if record["kind"] == "measurement":
+    log = (folder / "measurements.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [
+        record
+        for record in map(json.loads, log)
+        if record["kind"] == "measurement" and record["collective"] == table["collective"]
+    ]
+    size = max(record["size"] for record in records)
+    for record in records:
+        if record["size"] == size:
             for spec, times in record["seconds"].items():
                 (raced if record["launch"] else scouted)[spec] += times
     seconds = {spec: median(times) for spec, times in sorted({**scouted, **raced}.items())}
