@@ -49,7 +49,7 @@ def programs() -> Path:
     return folder
 
 
-@pytest.mark.parametrize("collective", ["allgather", "allreduce", "alltoall"])
+@pytest.mark.parametrize("collective", ["allgather", "allreduce", "alltoall", "alltoallv"])
 def test_calls_prints_the_times_of_delayed_calls(collective):
     words = (collective, 64, 6, "late=20", "beside=68", "then=128", "then_late=0")
     result = support.run(RANKS, programs() / "calls", *map(str, words))

@@ -50,6 +50,7 @@ def test_persistent_calls_of_fortran_have_plans_and_get_the_bytes_of_native(sour
     settings = {
         "LD_LIBRARY_PATH": str(folder),
         "LIBCOLL_FORCE": ",".join("=".join(pair) for pair in FORCED[0].items()),
+        "LIBCOLL_PERSISTENT": "tokens",  # some messages are short for links of 1 Gbit/s
         "LIBCOLL_TRACE": "1",
     }
     preload = [library(ranks=ranks) / "libcoll.so"]

@@ -2,7 +2,8 @@
  * A micro-benchmark in the manner of Faraj 2006, Figs. 4.20 and 4.26: processes rest, some come
  * late, then all call a collective. Prints what each call took, as JSON.
  *
- *   calls COLLECTIVE BYTES CALLS [NAME=VALUE]...   of allgather, allreduce and alltoall
+ *   calls COLLECTIVE BYTES CALLS [NAME=VALUE]...   of allgather, allreduce, alltoall, and
+ *                                                  alltoallv with even blocks
  *
  *   rest=MS       each process sleeps so many milliseconds before a call
  *   late=MS       and up to so many more, drawn anew for each process and call
@@ -39,6 +40,7 @@ struct times {
 
 static int rank, size;
 static char *to, *from;
+static int *counts, *displacements; /* of an alltoallv */
 
 static const char *value_of(const char *word, const char *name) {
     const size_t length = strlen(name);
@@ -73,7 +75,7 @@ static int read_word(const char *word, struct options *options) {
 }
 
 static int read_options(int argc, char **argv, struct options *options) {
-    static const char *collectives[] = {"allgather", "allreduce", "alltoall"};
+    static const char *collectives[] = {"allgather", "allreduce", "alltoall", "alltoallv"};
     *options = (struct options){.then_late = -1, .at = -1, .seed = 1};
     if (argc < 4)
         return 0;
@@ -100,9 +102,16 @@ static double *numbers(long count) {
 
 static void carry_out(const char *collective, long bytes, double *begin, double *end) {
     const int count = (int)bytes, words = count / (int)sizeof(int);
+    for (int other = 0; other < size; ++other) {
+        counts[other] = count;
+        displacements[other] = other * count;
+    }
     *begin = MPI_Wtime();
     if (strcmp(collective, "alltoall") == 0)
         MPI_Alltoall(to, count, MPI_BYTE, from, count, MPI_BYTE, MPI_COMM_WORLD);
+    else if (strcmp(collective, "alltoallv") == 0)
+        MPI_Alltoallv(to, counts, displacements, MPI_BYTE, from, counts, displacements, MPI_BYTE,
+                      MPI_COMM_WORLD);
     else if (strcmp(collective, "allgather") == 0)
         MPI_Allgather(to, count, MPI_BYTE, from, count, MPI_BYTE, MPI_COMM_WORLD);
     else
@@ -143,7 +152,9 @@ static void make_buffers(const struct options *options) {
     const size_t step = strcmp(options->collective, "allreduce") == 0 ? sizeof(int) : 1;
     to = calloc(bytes, 1);
     from = calloc(bytes, 1);
-    if (to == NULL || from == NULL)
+    counts = calloc((size_t)size, sizeof *counts);
+    displacements = calloc((size_t)size, sizeof *displacements);
+    if (to == NULL || from == NULL || counts == NULL || displacements == NULL)
         MPI_Abort(MPI_COMM_WORLD, 1);
     for (size_t i = 0; i + step <= bytes; i += step)
         to[i] = (char)(rank + 1);
