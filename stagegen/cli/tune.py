@@ -33,6 +33,7 @@ from stagegen.cli._sbatch import job_script
 from stagegen.cli._sizes import sizes_option
 from stagegen.cli._timing import Chosen, timing_of, timing_options
 from stagegen.cli._tune_patterns import (
+    TUNED,
     classes_option,
     communicators_asked,
     patterns_of,
@@ -212,7 +213,7 @@ def command(
         patterns=patterns,
         scales=scales,
     )
-    if has_classes and not {one.collective for one in patterns} & set(options.collectives):
+    if has_classes and not set(TUNED) & set(options.collectives):
         raise click.UsageError(
             "--classes tunes alltoallv and allgatherv; --collectives has neither"
         )

@@ -129,6 +129,12 @@ static inline int coll_enters(const struct coll_problem *problem, int candidate,
     return one->known_s > 0 && one->known_s <= margin * least;
 }
 
+/* A candidate is worth a change if it is faster by a third of epsilon. */
+static inline int coll_is_worth_change(const struct coll_problem *problem, double time,
+                                       double than) {
+    return time * (1 + problem->epsilon / 3) <= than;
+}
+
 enum coll_watched { COLL_GOOD, COLL_EVENT, COLL_SLOW };
 
 /*

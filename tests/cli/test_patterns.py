@@ -158,6 +158,14 @@ def test_typical_calls_come_after_the_patterns_of_a_file(tmp_path):
             patterns_of(file, cluster, has_classes=has_classes)
 
 
+def test_classes_are_refused_where_no_collective_has_any(tmp_path):
+    words = ("tune", "--topology", CLUSTER, "--launcher", "local", "--output", str(tmp_path / "o"))
+    result = CliRunner().invoke(group, [*words, "--classes", "--collectives", "bcast"])
+    assert result.exit_code == 2
+    assert "--classes tunes alltoallv and allgatherv; --collectives has neither" in result.output
+    assert not (tmp_path / "o").exists()
+
+
 def test_patterns_of_other_ranks_than_the_clusters_have_a_bound_if_these_are_known(tmp_path):
     """Ranks 0, 4, 8 and 12 are on one switch of CLUSTER: only the links of hosts carry data."""
     whole = replace(make_pattern("zipf", 16, 1000), name="whole")

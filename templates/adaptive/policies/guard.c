@@ -13,9 +13,6 @@ enum { PROBE = 3, CONFIRM = 4, RETURN = 3 };
 /* Rivals that are tried once more; slow periods that begin a trial. */
 enum { FINALISTS = 2, SLOW = 2 };
 
-/* What serves is slow by epsilon; a rival that is faster by a third of it is worth a change. */
-enum { PART = 3 };
-
 /* The first calls open connections, so what is usual is the least of so many periods. */
 enum { SETTLING = 4 };
 
@@ -112,9 +109,8 @@ static double heard_median(const struct coll_heard *heard) {
 }
 
 static int is_faster(const struct state *state, int candidate) {
-    const double factor = 1 + state->problem->epsilon / PART;
-    return state->time[candidate] > 0 &&
-           state->time[candidate] * factor <= state->time[state->current];
+    const double time = state->time[candidate];
+    return time > 0 && coll_is_worth_change(state->problem, time, state->time[state->current]);
 }
 
 static int is_finalist(const struct state *state, int candidate) {

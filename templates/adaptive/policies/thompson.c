@@ -8,7 +8,8 @@
  *
  * If all candidates are slow for a while, the best one may be left for another one, and is then
  * remembered as it was in the worst calls. So what once took less than what serves now takes is
- * tried again after a time that doubles. If it takes less again, its other calls no longer count.
+ * tried again after a time that doubles. If what serves is slower right after that, too, the other
+ * calls of what was tried no longer count.
  */
 #include "policy.h"
 
@@ -16,9 +17,8 @@
  * meeting does not count. */
 enum { MEANS = 16, TRIAL = 3, CALLS = 2 };
 
-/* In ITER calls: when one that was faster is first tried again. It serves if it is faster than what
- * served by a third of epsilon, in calls of the same time. */
-enum { WAIT = 2, PART = 3 };
+/* In ITER calls: when one that was faster is first tried again. */
+enum { WAIT = 2 };
 
 /* So many trials show by how much known times err. */
 enum { SHOWN = 3 };
@@ -204,10 +204,6 @@ static int calls_of(const struct state *state) {
     return calls < most ? calls : most;
 }
 
-static int is_worth_change(const struct state *state, double time, double than) {
-    return time * (1 + state->problem->epsilon / PART) <= than;
-}
-
 /* What served goes on, and the next retry comes later. */
 static void give_up(struct state *state) {
     const int iterations = state->problem->iterations;
@@ -229,10 +225,10 @@ static void take_over(struct state *state) {
 
 /* What is tried again must be faster than what served was, and then than it is now. */
 static void judge_retry(struct state *state, double time) {
-    if (state->found > 0 && is_worth_change(state, state->found, time)) {
+    const double before = time_of(&state->arm[state->serving]);
+    if (state->found > 0 && coll_is_worth_change(state->problem, state->found, time)) {
         take_over(state);
-    } else if (state->found <= 0 &&
-               is_worth_change(state, time, time_of(&state->arm[state->serving]))) {
+    } else if (state->found <= 0 && coll_is_worth_change(state->problem, time, before)) {
         state->found = time > 0 ? time : 1e-12; /* 0 stands for not heard */
         state->current = state->serving;
     } else {
@@ -263,7 +259,8 @@ static int once_faster(const struct state *state) {
     for (int i = 0; i < count; ++i) {
         const int next = (state->turn + i) % count;
         const struct arm *arm = &state->arm[next];
-        if (next != state->current && arm->calls > 0 && is_worth_change(state, arm->best, now))
+        if (next != state->current && arm->calls > 0 &&
+            coll_is_worth_change(state->problem, arm->best, now))
             return next;
     }
     return -1;
