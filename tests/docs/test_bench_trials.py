@@ -236,6 +236,17 @@ def test_a_job_that_ends_before_its_limit_is_not_survived(monkeypatch, tmp_path)
         befall(Over(tmp_path))
 
 
+def test_a_job_that_slurm_signals_has_not_ended(tmp_path):
+    said = ["7", "JobState=SIGNALING ExitCode=0:0", "JobState=TIMEOUT ExitCode=0:15"]
+
+    class Signalled(faults.Submitted):
+        def command(self, *words):
+            return said.pop(0)
+
+    job = Signalled(Tuning(tmp_path), tmp_path / "job.sh", "first")
+    assert job.status() == 128 + signal.SIGTERM
+
+
 #: Starts a process in another group, as salloc does, and waits for it. The argument marks both.
 PARENT = """
 import subprocess, sys, os

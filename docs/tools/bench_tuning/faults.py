@@ -254,6 +254,10 @@ def _at_the_limit(tuning: Tuning) -> Ended:
     return Ended(status, job.output.read_text(encoding="utf-8"), kept, intact, again)
 
 
+#: The states of a job of Slurm that has ended. Others pass by, such as SIGNALING.
+_ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "DEADLINE")
+
+
 class Submitted:
     """A job that was submitted to Slurm.
 
@@ -285,7 +289,7 @@ class Submitted:
             shown = self.command("scontrol", "show", "job", self.number)
             state = re.search(r"JobState=(\w+)", shown)
             code = re.search(r"ExitCode=(\d+):(\d+)", shown)
-            if state and code and state[1] not in ("PENDING", "RUNNING", "COMPLETING"):
+            if state and code and state[1] in _ENDED:
                 return int(code[1]) or (128 + int(code[2]) if int(code[2]) else 0)
             time.sleep(0.2)
         raise TrialError("the job of Slurm does not end")
