@@ -25,6 +25,7 @@ enum {
     COLL_WINDOW = 4 * COLL_PATTERN_MOST, /* calls in which a period is looked for */
     COLL_WINDOWS = 4,                    /* periods that ranks leave, until sites are off */
     COLL_MEETINGS = 7,                   /* whose median time counts */
+    COLL_STAGE_FACTS = 2, /* what ranks tell of a stage, besides the times of its calls */
 };
 
 /* options.c: LIBCOLL_ADAPTIVE. */
@@ -95,6 +96,7 @@ struct coll_situation {
     int count;     /* candidates */
     struct coll_option *options;
     struct coll_stage stage;
+    double met_s;    /* what the latest meeting took on this rank, waiting included */
     int done;        /* calls of the stage so far */
     uint64_t *ticks; /* of each of them, on this rank; there is room for the longest stage */
 
@@ -104,7 +106,7 @@ struct coll_situation {
     void *state; /* the policy's */
     struct coll_record *record;
     double meeting_s[COLL_MEETINGS]; /* the latest ones, in turn */
-    int meetings;
+    int meetings;                    /* of which this is known */
 };
 
 /* Which call sites take turns. From `period` on it is alike on all ranks. */
@@ -171,8 +173,9 @@ struct coll_told {
 /* What the ranks told rank 0. */
 struct coll_report {
     struct coll_heard heard;
-    double strange; /* calls from another site than was expected, of all ranks */
-    int alike;      /* whether all ranks saw their sites in the same order */
+    double meeting_s; /* the meeting before this one: the least of the ranks' times */
+    double strange;   /* calls from another site than was expected, of all ranks */
+    int alike;        /* whether all ranks saw their sites in the same order */
 };
 
 /*

@@ -45,7 +45,10 @@ void coll_meeting_finalize(void) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* What this rank tells: the time of each call; after them, what it saw of its call sites. */
+/*
+ * What this rank tells: the time of each call; after them, what it saw of its call sites, and what
+ * the meeting before took it.
+ */
 static void fill(struct coll_triple *own, const struct coll_situation *situation,
                  const struct coll_pattern *pattern) {
     const double tick = coll_seconds_per_tick(), hash = coll_site_hash(pattern);
@@ -54,6 +57,8 @@ static void fill(struct coll_triple *own, const struct coll_situation *situation
         own[i] = (struct coll_triple){seconds, seconds, seconds};
     }
     own[situation->done] = (struct coll_triple){pattern->strange, hash, hash};
+    own[situation->done + 1] =
+        (struct coll_triple){situation->met_s, situation->met_s, situation->met_s};
 }
 
 static void read_all(const struct coll_triple *all, int calls, int ranks, double *room,
@@ -66,6 +71,7 @@ static void read_all(const struct coll_triple *all, int calls, int ranks, double
     }
     report->heard =
         (struct coll_heard){.calls = calls, .mean_s = mean, .max_s = most, .skew_s = skew / calls};
+    report->meeting_s = all[calls + 1].least;
     report->strange = all[calls].sum;
     report->alike = all[calls].most == all[calls].least;
 }
@@ -91,8 +97,8 @@ int coll_report(const struct coll_comm *cc, const struct coll_situation *situati
     const struct coll_adaptive *adaptive = cc->adaptive;
     const int calls = situation->done;
     fill(adaptive->own, situation, pattern);
-    COLL_TRY(
-        PMPI_Reduce(adaptive->own, adaptive->all, calls + 1, triple_type, combine_op, 0, cc->comm));
+    COLL_TRY(PMPI_Reduce(adaptive->own, adaptive->all, calls + COLL_STAGE_FACTS, triple_type,
+                         combine_op, 0, cc->comm));
     if (cc->rank == 0)
         read_all(adaptive->all, calls, cc->size, adaptive->times, report);
     return MPI_SUCCESS;

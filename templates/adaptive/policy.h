@@ -27,7 +27,7 @@ struct coll_problem {
     uint64_t seed;
     double
         margin; /* a candidate whose known time is above so many times the least does not enter */
-    double meeting_s; /* what the meeting of the ranks after a stage takes */
+    double meeting_s; /* what a meeting of the ranks takes, without waiting; 0: not known yet */
 };
 
 /* So many calls of a candidate. After the last one the ranks meet. */

@@ -8,7 +8,7 @@
 /* What hangs on a communicator, made by its first call that adapts; NULL if there is no memory. */
 static struct coll_adaptive *adaptive_of(struct coll_comm *cc) {
     static atomic_uint communicators;
-    const size_t room = (size_t)coll_stage_most() + 1; /* after the calls: what became of sites */
+    const size_t room = (size_t)coll_stage_most() + COLL_STAGE_FACTS;
     if (cc->adaptive != NULL)
         return cc->adaptive;
     struct coll_adaptive *made = calloc(1, sizeof *made);
@@ -181,6 +181,7 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
     if (count < 2 || cc->kind == COLL_KIND_NATIVE) /* there is nothing to choose from */
         return MPI_SUCCESS;
     const int own = opened != NULL && coll_can_meet() && fill(opened, count, call, cc, chosen);
+    const double begun = PMPI_Wtime();
     int error = coll_ask_all(cc, own, &all);
     if (error == MPI_SUCCESS && cc->rank == 0 && all) {
         told = to_tell(opened, start(opened));
@@ -194,22 +195,23 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
         return error;
     }
     opened->is_open = 1;
+    opened->met_s = PMPI_Wtime() - begun;
     begin(opened, &told);
     *situation = opened->is_closed ? NULL : opened;
     return MPI_SUCCESS;
 }
 
 /*
- * On rank 0. The reduce also takes what rank 0 waits for late ranks, or nothing if rank 0 is the
- * late one: so the median of the latest times counts. The first ones open connections.
+ * On rank 0. Ranks that come early wait in a meeting for late ones, as they else would in the next
+ * call. So what a meeting costs is what it takes the rank that comes last: the least time. If rank
+ * 0 comes last, it waits for no broadcast: so the median of the latest times counts.
  */
 static void note_meeting(struct coll_situation *situation, double seconds) {
     double times[COLL_MEETINGS];
     situation->meeting_s[situation->meetings++ % COLL_MEETINGS] = seconds;
-    if (situation->meetings < COLL_MEETINGS)
-        return;
+    const int known = situation->meetings < COLL_MEETINGS ? situation->meetings : COLL_MEETINGS;
     memcpy(times, situation->meeting_s, sizeof times);
-    situation->problem.meeting_s = coll_median(times, COLL_MEETINGS);
+    situation->problem.meeting_s = coll_median(times, known);
 }
 
 /*
@@ -229,7 +231,7 @@ static struct coll_told judge(struct coll_family *family, struct coll_situation 
     const struct coll_policy *policy = coll_settings()->adaptive->policy;
     const struct coll_stage before = situation->stage;
     const struct coll_heard heard = to_hear(family->collective, &report->heard);
-    note_meeting(situation, PMPI_Wtime() - begun);
+    note_meeting(situation, report->meeting_s);
     const struct coll_stage next = policy->next(situation->state, &heard);
     struct coll_told told = to_tell(situation, next);
     told.verdict = coll_judge_sites(&family->pattern, report->alike, report->strange);
@@ -255,6 +257,7 @@ int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
         coll_close(situation);
         return error;
     }
+    situation->met_s = PMPI_Wtime() - begun;
     begin(situation, &told);
     family->pattern.strange = 0;
     if (told.verdict == COLL_SPLIT) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -245,9 +246,50 @@ def test_trials_that_confirm_what_is_known_leave_out_what_is_known_to_be_slower(
 
 def test_the_more_known_times_err_the_more_is_tried():
     entrants = [Entrant(known_s=seconds) for seconds in NEAR]
-    off = [1.3, 1.4, *[1.3] * 11]
-    seconds = [factor * known for factor, known in zip(off, NEAR, strict=True)]
-    assert tried(entrants, seconds) == list(range(8))
+    counts = []
+    for error in (1.32, 1.35, 1.4, 1.5, 1.6, 1.8):
+        off = [1.3, error, *[1.3] * 11]
+        seconds = [factor * known for factor, known in zip(off, NEAR, strict=True)]
+        counts.append(len(tried(entrants, seconds)))
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == (3, len(NEAR))
+    assert len(set(counts)) > 4, "bit by bit"
+
+
+def test_one_of_each_group_is_tried_first_and_then_the_group_of_the_fastest():
+    """The table's choice and the native routine, too; known times err by as much as they differ."""
+    groups = [1, 1, 2, 2, 3, 3, 0, 0]
+    known = [1.0, 1.01, 1.02, 1.03, 1.05, 1.04, 1.06, 1.07]
+    seconds = [2.0, 0.5, 0.6, 2.2, 1.7, 2.0, 1.9, 1.8]
+    entrants = [
+        Entrant(known_s=one, group=group, is_native=index == 7)
+        for index, (one, group) in enumerate(zip(known, groups, strict=True))
+    ]
+    assert tried(entrants, seconds)[:6] == [0, 2, 5, 6, 7, 3]
+
+
+def test_a_group_that_is_entered_later_is_tried_as_a_whole():
+    entrants = [Entrant(known_s=s, group=g) for s, g in ((1, 1), (1.01, 1), (1.02, 2), (1.03, 2))]
+    assert tried(entrants, [1.0, 1.3, 1.6, 1.4]) == [0, 2, 1]
+
+
+def test_after_the_trials_the_fastest_serves_and_none_is_tried_again():
+    entrants = [Entrant(known_s=1.0) for _ in range(8)]
+    calls, _, order = calls_until_selected("star", entrants, [1.0, *[1.9, 1.1] * 3, 3.0])
+    assert order == [*range(8), 0, 0]
+    assert calls == 3 * 8 + 2 + 4
+
+
+@pytest.mark.parametrize("meeting_ms", [0.1, 1.0, 20.0])
+def test_watching_takes_at_most_half_a_percent_of_the_time(meeting_ms):
+    """Not less than half of ITER calls are watched, and at the end of a job a period is begun."""
+    trace = replace(synthetic("stationary", calls=4000, seed=3), meeting_s=meeting_ms / 1e3)
+    played = replay(trace, "guard")
+    lengths = [stage.calls for stage in played.stages if stage.is_monitoring]
+    meetings = len(lengths) * trace.meeting_s
+    assert min(lengths[:-1]) >= 5
+    assert meetings <= 0.005 * played.seconds + trace.meeting_s or set(lengths[:-1]) == {5}
+    assert len(lengths) > 4
 
 
 def test_what_every_process_adds_to_each_call_is_no_error_of_what_is_known():

@@ -180,5 +180,8 @@ def test_a_program_has_the_times_of_all_and_what_was_learned(tmp_path, monkeypat
     text = programs._report({"frames": result})
     assert "| 1.250 | 1.00 |" in text
     assert "frames: alltoall of 64 B, 4 ranks, `guard` | `bruck` | 6 |" in text
-    (target,) = programs._targets({"frames": result})
-    assert target.met
+    gain, watching = programs._targets({"frames": result})
+    assert gain.met
+    assert watching.met
+    slow = {**result["times"], "guard": [2.6, 2.6]}
+    assert not programs._targets({"frames": {**result, "times": slow}})[1].met

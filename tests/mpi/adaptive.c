@@ -22,8 +22,8 @@
  *   adaptive ordered CALLS             reductions of one size; the operation of every third one
  *                                      does not commute
  *   adaptive threads CALLS             two threads, each with a communicator of its own
- *   adaptive nothing CALLS             nanoseconds of a barrier that a routine serves which does
- *                                      nothing, the least of many batches
+ *   adaptive nothing CALLS LINES       nanoseconds of a barrier that a routine serves which does
+ *                                      nothing, the least of many batches; one or two lines call
  */
 #include <locale.h>
 #include <malloc.h>
@@ -330,16 +330,27 @@ static void threads(int calls) {
 
 enum { BATCH = 200 };
 
-/* Before the batches, as many calls as it takes to select it. */
-static void nothing(int calls, int rank) {
-    double least = 1;
-    for (int i = 0; i < calls; ++i)
+/* An even number of calls; two lines take turns. */
+static void barriers(int calls, int lines) {
+    if (lines == 1) {
+        for (int i = 0; i < calls; ++i)
+            MPI_Barrier(MPI_COMM_WORLD);
+        return;
+    }
+    for (int i = 0; i < calls; i += 2) {
         MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+/* Before the batches, as many calls as it takes to select it. */
+static void nothing(int calls, int lines, int rank) {
+    double least = 1;
+    barriers(calls, lines);
     PMPI_Barrier(MPI_COMM_WORLD);
     for (int batch = 0; batch < calls / BATCH; ++batch) {
         const double start = PMPI_Wtime();
-        for (int i = 0; i < BATCH; ++i)
-            MPI_Barrier(MPI_COMM_WORLD);
+        barriers(BATCH, lines);
         const double seconds = (PMPI_Wtime() - start) / BATCH;
         least = seconds < least ? seconds : least;
     }
@@ -373,8 +384,8 @@ int main(int argc, char **argv) {
         ordered(calls, rank);
     else if (strcmp(what, "threads") == 0 && provided == MPI_THREAD_MULTIPLE)
         threads(calls);
-    else if (strcmp(what, "nothing") == 0)
-        nothing(calls, rank);
+    else if (strcmp(what, "nothing") == 0 && argc > 3)
+        nothing(calls, atoi(argv[3]), rank);
     else
         EXPECT(!"arguments");
     return finish();

@@ -262,11 +262,12 @@ ADDED_MOST = 60
 
 @pytest.mark.alone
 @pytest.mark.slow
-def test_monitoring_adds_few_nanoseconds_to_a_call():
+@pytest.mark.parametrize("lines", [1, 2])
+def test_monitoring_adds_few_nanoseconds_to_a_call(lines):
     """The table's choice does nothing; one rank alone can be disturbed, so the least counts."""
     best = {}
     for adaptive in ("0", "star-basic,iter=64,bound=64") * 5:
-        result = adapting.run("nothing", 20_000, LIBCOLL_ADAPTIVE=adaptive)
+        result = adapting.run("nothing", 20_000, lines, LIBCOLL_ADAPTIVE=adaptive)
         best[adaptive] = min(float(result.stdout), best.get(adaptive, 1e9))
     plain, monitored = best.values()
     assert monitored - plain < ADDED_MOST, best

@@ -16,8 +16,8 @@ enum { FINALISTS = 2, SLOW = 2 };
 /* The first calls open connections, so what is usual is the least of so many periods. */
 enum { SETTLING = 4 };
 
-/* What a meeting takes where it was not measured, and what all of them may cost. */
-static const double usual_meeting_s = 200e-6, share = 0.01;
+/* What a meeting takes where it was not measured, and which share of the time watching may take. */
+static const double usual_meeting_s = 200e-6, share = 0.005;
 
 enum phase { WATCH, TRY, AGAIN, RETRY };
 
@@ -34,6 +34,8 @@ struct state {
     int settled;    /* periods that said what is usual */
     int slow;       /* periods that were, in a row */
     double slowest; /* a call of the slowest one of these */
+    int meetings;   /* for watching, and the one before the first call */
+    double watched; /* seconds of the calls between them */
     int finalist[FINALISTS + 1];
     int finalists, tried; /* how many there are, how many were tried once more */
     const char *why;
@@ -46,19 +48,23 @@ static size_t bytes(const struct coll_problem *problem) {
 
 static void start(void *memory, const struct coll_problem *problem) {
     struct state *state = memory;
-    *state = (struct state){.problem = problem, .delta = problem->delta, .why = ""};
+    *state = (struct state){.problem = problem, .delta = problem->delta, .why = "", .meetings = 1};
     state->usual = state->now = problem->candidate[0].known_s;
     for (int i = 0; i < problem->candidates; ++i)
         state->time[i] = 0;
 }
 
-/* A period is so long that meetings cost at most their share; half of ITER calls at least. */
+/*
+ * A period is so long that meetings have taken at most their share at its end; half of ITER calls
+ * at least.
+ */
 static int period_of(const struct state *state) {
     const struct coll_problem *problem = state->problem;
     const double meeting = problem->meeting_s > 0 ? problem->meeting_s : usual_meeting_s;
     const double least = (problem->iterations + 1) / 2;
     const double most = (double)problem->iterations * problem->delta_bound;
-    const double calls = state->now > 0 ? meeting / (share * state->now) : least;
+    const double owed = (state->meetings + 1) * meeting - share * state->watched;
+    const double calls = state->now > 0 ? owed / (share * state->now) : least;
     return (int)(calls < least ? least : calls > most ? most : calls);
 }
 
@@ -200,6 +206,8 @@ static void judge_period(struct state *state, const struct coll_heard *heard) {
     int delta = state->problem->delta;
     const double mean = coll_mean(heard->mean_s, heard->calls);
     settle(state, mean);
+    ++state->meetings;
+    state->watched += mean * heard->calls;
     const double limit = (1 + state->problem->epsilon) * state->now;
     const enum coll_watched watched = coll_watch(state->problem, heard, limit, &delta);
     ++state->periods;

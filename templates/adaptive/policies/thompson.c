@@ -4,6 +4,7 @@
  * candidate; the least wins. So a candidate is tried as often as it is likely to be the best,
  * whatever the distribution of the times. Older calls count less. Candidates that what is known
  * leaves out have their known times for means, plus what the program adds to those that entered.
+ * Of each group, one is tried first; then the others of the group of the fastest one.
  * After a few trials, what is known leaves out more: it has then shown how far it errs here.
  *
  * If all candidates are slow for a while, the best one may be left for another one, and is then
@@ -95,69 +96,115 @@ static void add(struct state *state, struct arm *arm, double time) {
     arm->calls += arm->calls < 1 << 20;
 }
 
-/*
- * What a call takes longer in the program than tune measured: the least and the most of those that
- * were tried. Late ranks add about the same to each candidate. Returns how many were known.
- */
-static int added_by_program(const struct state *state, double *least, double *most) {
-    int count = 0;
-    *least = *most = 0;
+/* What a call takes longer in the program than tune measured: late ranks add to each candidate. */
+struct addition {
+    int count; /* candidates that were tried, and whose time was known */
+    double least, mean, variance;
+};
+
+static struct addition added_by_program(const struct state *state) {
+    struct addition added = {0, 0, 0, 0};
+    double squares = 0;
     for (int i = 0; i < state->problem->candidates; ++i) {
         const double known = state->problem->candidate[i].known_s;
         if (state->arm[i].calls == 0 || known <= 0)
             continue;
-        const double added = state->arm[i].first - known;
-        *least = count == 0 || added < *least ? added : *least;
-        *most = count == 0 || added > *most ? added : *most;
-        ++count;
+        const double one = state->arm[i].first - known, from = one - added.mean;
+        added.least = added.count == 0 || one < added.least ? one : added.least;
+        added.mean += from / ++added.count; /* Welford 1962 */
+        squares += from * (one - added.mean);
     }
-    return count;
+    added.variance = added.count > 1 ? squares / (added.count - 1) : 0;
+    return added;
+}
+
+/* The fastest one that was tried, or -1. */
+static int fastest_tried(const struct state *state) {
+    int best = -1;
+    for (int i = 0; i < state->problem->candidates; ++i)
+        if (state->arm[i].calls > 0 && (best < 0 || state->arm[i].first < state->arm[best].first))
+            best = i;
+    return best;
 }
 
 /*
- * Whether trials have shown that a candidate is slower than the best one that was tried: even if
- * its known time errs as luckily as the luckiest, and by as much again as these differ.
+ * Whether trials have shown that a candidate is slower than the best one that was tried: with the
+ * additions of those that were tried, its time is above with a probability of 95 %, as Student's
+ * distribution predicts one more value from a few.
  */
 static int is_excluded(const struct state *state, int candidate) {
+    static const double student[] = {2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81};
+    enum { LARGEST = sizeof student / sizeof *student - 1 };
     const struct coll_candidate *one = &state->problem->candidate[candidate];
-    double least, most, best = -1;
-    if (candidate == 0 || one->is_native || one->known_s <= 0 ||
-        added_by_program(state, &least, &most) < SHOWN)
+    const struct addition added = added_by_program(state);
+    if (candidate == 0 || one->is_native || one->known_s <= 0 || added.count < SHOWN)
         return 0;
-    for (int i = 0; i < state->problem->candidates; ++i)
-        if (state->arm[i].calls > 0 && (best < 0 || state->arm[i].first < best))
-            best = state->arm[i].first;
-    return one->known_s + least - (most - least) > best;
+    const int at = added.count - SHOWN < LARGEST ? added.count - SHOWN : LARGEST;
+    const double above =
+        one->known_s + added.mean - state->arm[fastest_tried(state)].first; /* what is predicted */
+    const double most = student[at] * student[at] * added.variance * (1 + 1.0 / added.count);
+    return above > 0 && above * above > most; /* no square root: policies need no libm */
 }
 
-/* The next that enters and was not tried; -1: all were. Those known to be fast come first. */
-static int untried(const struct state *state) {
+/* By what is known, whether one candidate is faster than another; the unknown ones are slowest. */
+static int is_known_faster(const struct coll_problem *problem, int one, int than) {
+    const double time = problem->candidate[one].known_s, other = problem->candidate[than].known_s;
+    return time > 0 && (other <= 0 || time < other);
+}
+
+/*
+ * Members of a group differ little in how a program treats them. So one stands for its group: the
+ * table's choice, or else the one that is known to be the fastest.
+ */
+static int stands_for_group(const struct coll_problem *problem, int candidate) {
+    const int group = problem->candidate[candidate].group;
+    if (candidate == 0 || problem->candidate[candidate].is_native || group == 0)
+        return 1;
+    for (int i = 0; i < problem->candidates; ++i)
+        if (problem->candidate[i].group == group && i != candidate &&
+            coll_enters(problem, i, coll_margin(problem)) &&
+            (i == 0 || is_known_faster(problem, i, candidate) ||
+             (i < candidate && !is_known_faster(problem, candidate, i))))
+            return 0;
+    return 1;
+}
+
+/*
+ * The next of a group that enters and was not tried; of no group: the next that stands for one.
+ * Those known to be fast come first. -1: there is none.
+ */
+static int untried_of(const struct state *state, int group) {
     const struct coll_problem *problem = state->problem;
     int next = -1;
     for (int i = 0; i < problem->candidates; ++i) {
-        if (state->arm[i].calls > 0 || !coll_enters(problem, i, coll_margin(problem)) ||
-            is_excluded(state, i))
-            continue;
-        const double time = problem->candidate[i].known_s;
-        if (next < 0 || (time > 0 && (problem->candidate[next].known_s <= 0 ||
-                                      time < problem->candidate[next].known_s)))
+        const int is_asked =
+            group > 0 ? problem->candidate[i].group == group : stands_for_group(problem, i);
+        if (is_asked && state->arm[i].calls == 0 && coll_enters(problem, i, coll_margin(problem)) &&
+            !is_excluded(state, i) && (next < 0 || is_known_faster(problem, i, next)))
             next = i;
     }
     return next;
 }
 
+/* Who stands for a group, and then the group of the fastest one; -1: all of these were tried. */
+static int untried(const struct state *state) {
+    const int next = untried_of(state, 0), best = fastest_tried(state);
+    const int group = best < 0 ? 0 : state->problem->candidate[best].group;
+    return next < 0 && group > 0 ? untried_of(state, group) : next;
+}
+
 static void get_ready(struct state *state) {
-    double least, most;
-    added_by_program(state, &least, &most);
-    const double added = least > 0 ? least : 0;
+    const double least = added_by_program(state).least;
     for (int i = 0; i < state->problem->candidates; ++i) {
         const double known = state->problem->candidate[i].known_s;
         if (state->arm[i].calls > 0 || known <= 0)
             continue;
         state->arm[i].is_known_only = 1;
-        fill(&state->arm[i], known + added);
+        fill(&state->arm[i], known + least > 0 ? known + least : known);
     }
     state->is_ready = 1;
+    state->left = state->wait; /* for retries, trials do not count */
+    state->current = fastest_tried(state);
 }
 
 static int drawn(struct state *state) {

@@ -11,6 +11,7 @@ from statistics import fmean, median
 from typing import Any, TypeVar
 
 from docs.tools.experiments import lab
+from docs.tools.experiments.programs import Program
 from docs.tools.experiments.stagegen import stagegen
 from stagegen.adaptive.learned import Situation, read_learned
 from stagegen.data import TOPOLOGIES
@@ -38,29 +39,28 @@ STATIC = "table"
 FINALISTS = 3
 
 
-def library(folder: Path) -> Path:
+def library(folder: Path, tools: Toolchain) -> Path:
     """Return the library that all experiments share; it is tuned if it is not there."""
-    made = folder.parents[1] / "library"
+    made = folder.parents[1] / f"library-{tools.flavour}"
     if not (made / "libcoll.so").exists():
         resume = ("--resume",) if (made / "measurements.jsonl").exists() else ()
         stagegen(
             *("tune", "--topology", TOPOLOGY, "--adaptive", "--communicators", "whole"),
             *("--collectives", ",".join(COLLECTIVES), "--sizes", SIZES),
-            *("--budget", 1, "--launches", 3, "--output", made, *resume),
+            *("--budget", 1, "--launches", 3, "--mpicc", tools.mpicc, "--output", made, *resume),
         )
-        run_make(made, Toolchain.find(), "libcoll.so")
+        run_make(made, tools, "libcoll.so")
     return made
 
 
-def run(folder: Path, served: str, name: str, *words: object, learn: Path | None = None) -> str:
+def run(folder: Path, served: str, program: Program, learn: Path | None = None) -> str:
     """Run an example program in the lab; return what it prints.
 
     Args:
         folder: of the point.
         served: ``MPI`` for the MPI library alone, ``table`` for the decision table, the value of
             LIBCOLL_ADAPTIVE, or that of LIBCOLL_FORCE, such as ``alltoall=ring``.
-        name: of the program.
-        words: its arguments.
+        program: what runs.
         learn: where it writes what it learned.
 
     Raises:
@@ -73,16 +73,21 @@ def run(folder: Path, served: str, name: str, *words: object, learn: Path | None
         variables["LIBCOLL_ADAPTIVE"] = served
     if learn is not None:
         variables["LIBCOLL_LEARN"] = str(learn.absolute())
-    program = lab.compiled(folder.parents[1] / "compiled", name)
-    preloaded = None if served == NATIVE else library(folder)
-    return lab.run(TOPOLOGY, program, *words, library=preloaded, variables=variables)
+    tools = program.tools()
+    built = lab.compiled(folder.parents[1] / f"compiled-{tools.flavour}", program.name, tools)
+    preloaded = None if served == NATIVE else library(folder, tools)
+    return lab.run(
+        TOPOLOGY, built, *program.arguments,
+        library=preloaded, variables=variables, mpi=tools.flavour,
+    )  # fmt: skip
 
 
 def calls(
     folder: Path, served: str, *words: object, learn: Path | None = None
 ) -> dict[str, list[float]]:
     """Run the micro-benchmark; return the seconds of its calls, by what was timed."""
-    told: dict[str, Any] = json.loads(run(folder, served, "calls", *words, learn=learn))
+    program = Program("calls", tuple(map(str, words)))
+    told: dict[str, Any] = json.loads(run(folder, served, program, learn=learn))
     if not told.pop("right"):
         raise ValueError(f"wrong results of {words}")
     return told

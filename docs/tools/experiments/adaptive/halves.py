@@ -61,8 +61,8 @@ def _measure(collective: str, folder: Path) -> Any:
         )
         for name in names[half]:
             arms[_arm(half, name)] = lambda i, name=name, half=half: part(
-                name, half, QUARTER, i + 1
-            )
+                name, half, OPENING + QUARTER, i + 1
+            )[OPENING:]
     found = in_turn(arms)
     return {
         "whole": {served: [sum(times) for times in found[served]] for served in ("star", STATIC)},

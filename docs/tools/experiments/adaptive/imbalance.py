@@ -31,7 +31,7 @@ SIZE = 2 * KIB
 FACTORS = (16, 64)
 
 #: All calls of the policy, and how many come first: only the others are compared, as the policy has
-#: selected by then. A single routine makes as many calls as are compared.
+#: selected by then. Of a single routine, as many calls are compared.
 CALLS, FIRST = 400, 200
 
 #: Calls of the short run of each routine, and how many of them open connections.
@@ -55,7 +55,7 @@ def _measure(collective: str, factor: int, folder: Path) -> Any:
     file = folder / "learned.json"
     elapsed("star", SHORT, 1, learn=file)
     names = finalists(singles(file, SIZE), lambda name: fmean(elapsed(name, SHORT, 1)[OPENING:]))
-    arms = {name: latter(name, 0) for name in (STATIC, *names)}
+    arms = {name: latter(name, OPENING) for name in (STATIC, *names)}
     times = in_turn({"star": latter("star", FIRST), **arms})
     return {"message_ms": message, "best": fastest(times, list(arms)), "times": times}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 from docs.tools.experiments.adaptive._jobs import (
@@ -57,11 +57,11 @@ def _measure(collective: str, folder: Path) -> Any:
 
     def whole(served: str, learn: Path | None = None) -> dict[str, float]:
         last = calls(folder, served, *words, learn=learn)["last"]
-        return {"before": median(last[:AT]), "after": median(last[AT + REACTION :])}
+        return {"before": fmean(last[OPENING:AT]), "after": fmean(last[AT + REACTION :])}
 
     def single(name: str, count: int) -> dict[str, float]:
         last = calls(folder, name, collective, SIZE, count, *at_once)["last"]
-        return {"after": median(last[OPENING:])}
+        return {"after": fmean(last[OPENING:])}
 
     whole("guard", learn=file)
     names = finalists(singles(file, SIZE), lambda name: single(name, SHORT)["after"])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -13,10 +11,11 @@ from typing import Any
 from docs.tools.experiments import lab
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import table
+from docs.tools.experiments.programs import OF_FFTW, Program, loop_seconds
 from docs.tools.experiments.stagegen import answer, stagegen
 from docs.tools.target import Target
 from stagegen.data import TOPOLOGIES
-from stagegen.generate import Toolchain, run_make
+from stagegen.generate import run_make
 from stagegen.recording import read
 from stagegen.recording.blocks import blocks_of
 
@@ -24,30 +23,7 @@ from stagegen.recording.blocks import blocks_of
 TOPOLOGY = TOPOLOGIES / "quickstart.yaml"
 
 
-@dataclass(frozen=True)
-class Program:
-    """An example program.
-
-    Attributes:
-        name: of its file.
-        arguments: for some seconds.
-        mpicc: the compiler that it needs; None for the one at hand.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    mpicc: str | None = None
-
-    def __str__(self) -> str:
-        return " ".join((self.name, *self.arguments))
-
-    def tools(self) -> Toolchain:
-        """Return the toolchain of the program and of its library."""
-        return Toolchain.find(self.mpicc)
-
-
-#: Debian's FFTW is for Open MPI. 8 ranks do not divide the edge 30, so blocks are uneven.
-OF_FFTW = "mpicc.openmpi"
+#: 8 ranks do not divide the edge 30, so blocks are uneven.
 PROGRAMS = {
     "sort": Program("sort", ("20000", "20")),
     "cube": Program("cube", ("32", "20")),
@@ -74,10 +50,7 @@ def _record(folder: Path, program: Program, recording: Path, library: Path | Non
         TOPOLOGY, built, *program.arguments,
         library=library, before=record, mpi=tools.flavour,
     )  # fmt: skip
-    found = re.search(r"^right: .* ([0-9.]+) s$", text, re.MULTILINE)
-    if found is None:
-        raise ValueError(f"no time in {text!r}")
-    return float(found[1])
+    return loop_seconds(text)
 
 
 def patterns_in(recording: Path, file: Path) -> tuple[object, ...]:
