@@ -96,7 +96,7 @@ struct coll_situation {
     int count;     /* candidates */
     struct coll_option *options;
     struct coll_stage stage;
-    double met_s;    /* what the latest meeting took on this rank, waiting included */
+    double met_s;    /* what the latest meeting took on this rank, waiting included; 0: none yet */
     int done;        /* calls of the stage so far */
     uint64_t *ticks; /* of each of them, on this rank; there is room for the longest stage */
 
@@ -173,7 +173,7 @@ struct coll_told {
 /* What the ranks told rank 0. */
 struct coll_report {
     struct coll_heard heard;
-    double meeting_s; /* the meeting before this one: the least of the ranks' times */
+    double meeting_s; /* the meeting before this one: the least time of all ranks but rank 0 */
     double strange;   /* calls from another site than was expected, of all ranks */
     int alike;        /* whether all ranks saw their sites in the same order */
 };
@@ -223,7 +223,8 @@ struct coll_record *coll_learn(const struct coll_call *call, const struct coll_c
                                const struct coll_situation *situation);
 void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage,
                       const struct coll_heard *heard, const struct coll_stage *next,
-                      const char *why, double meeting_s);
+                      const char *why);
+void coll_learn_meeting(struct coll_record *record, double seconds);
 void coll_learn_pause(struct coll_record *record, int is_paused); /* while sites are apart */
 void coll_learn_write(void);
 

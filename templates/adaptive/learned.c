@@ -40,8 +40,8 @@ struct coll_record {
     double meetings_s;
     unsigned long stages;
     struct stage_record first[FIRST], latest[LATEST];
-    int chosen;  /* the candidate that monitoring began with, or -1 */
-    int current; /* the candidate that serves: of the latest monitoring period, if there was one */
+    int current;  /* the candidate that serves: of the latest monitoring period, if there was one */
+    int left_for; /* the first one that was monitored in place of candidate 0, or -1 */
     int is_paused; /* sites are apart: it has stopped before its policy was done */
     struct coll_record *next;
 };
@@ -97,7 +97,7 @@ static struct coll_record *make(const struct coll_call *call, const struct coll_
     record->communicator = cc->adaptive->number;
     record->site = site_of(family, situation);
     record->count = situation->count;
-    record->selected_after = record->chosen = -1;
+    record->selected_after = record->left_for = -1;
     return record;
 }
 
@@ -143,7 +143,7 @@ static void keep_times(struct stage_record *kept, const struct coll_heard *heard
 
 void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage,
                       const struct coll_heard *heard, const struct coll_stage *next,
-                      const char *why, double meeting_s) {
+                      const char *why) {
     if (record == NULL)
         return;
     if (coll_settings()->adaptive->learn != NULL) {
@@ -154,14 +154,18 @@ void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage
         snprintf(kept->decision, sizeof kept->decision, "%s", why);
     }
     record->calls += (unsigned long)heard->calls;
-    record->meetings_s += meeting_s;
     if ((next->is_monitoring || record->selected_after < 0) && next->candidate >= 0 &&
         next->candidate < record->count)
         record->current = next->candidate;
-    if (next->is_monitoring && record->selected_after < 0) {
+    if (next->is_monitoring && record->selected_after < 0)
         record->selected_after = stage->is_monitoring ? 0 : (long)record->calls;
-        record->chosen = stage->is_monitoring ? stage->candidate : next->candidate;
-    }
+    if (next->is_monitoring && next->candidate != 0 && record->left_for < 0)
+        record->left_for = next->candidate;
+}
+
+void coll_learn_meeting(struct coll_record *record, double seconds) {
+    if (record != NULL)
+        record->meetings_s += seconds;
 }
 
 void coll_learn_pause(struct coll_record *record, int is_paused) {
@@ -325,22 +329,24 @@ static void write_file(const char *pattern, int rank) {
     }
 }
 
-/* How many situations left what the table of rules chose, and the first of them. */
+/* How many situations left what the table of rules chose, or went back, and the first of them. */
 static void say_what_guard_did(void) {
     const struct coll_record *first = NULL;
-    int changed = 0;
+    int changed = 0, back = 0;
     for (const struct coll_record *record = records; record != NULL; record = record->next)
-        if (record->current != 0) {
+        if (record->left_for >= 0) {
             first = first == NULL ? record : first;
             ++changed;
+            back += record->current == 0;
         }
     if (first != NULL)
         fprintf(stderr,
-                "libcoll: guard: %d of %d situations left the table's choice; the first: %s of "
-                "%lld bytes on %d ranks, from %s to %s; LIBCOLL_LEARN=FILE has them all\n",
-                changed, known, coll_collective_names[first->collective], (long long)first->bytes,
-                first->ranks, first->options[0].routine->name,
-                first->options[first->current].routine->name);
+                "libcoll: guard: %d of %d situations left the table's choice, and %d of these went "
+                "back; the first: %s of %lld bytes on %d ranks, from %s to %s; LIBCOLL_LEARN=FILE "
+                "has them all\n",
+                changed, known, back, coll_collective_names[first->collective],
+                (long long)first->bytes, first->ranks, first->options[0].routine->name,
+                first->options[first->left_for].routine->name);
 }
 
 /* At MPI_Finalize. */

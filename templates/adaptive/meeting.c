@@ -1,4 +1,5 @@
 /* The end of a stage: one reduce to rank 0, one broadcast, on the private communicator. */
+#include <math.h>
 #include <pthread.h>
 
 #include "adaptive.h"
@@ -47,18 +48,20 @@ void coll_meeting_finalize(void) {
 
 /*
  * What this rank tells: the time of each call; after them, what it saw of its call sites, and what
- * the meeting before took it.
+ * the meeting before took it. Rank 0 is the root, so it leaves before the others have the
+ * broadcast: its time never is the least.
  */
 static void fill(struct coll_triple *own, const struct coll_situation *situation,
-                 const struct coll_pattern *pattern) {
+                 const struct coll_pattern *pattern, const struct coll_comm *cc) {
     const double tick = coll_seconds_per_tick(), hash = coll_site_hash(pattern);
     for (int i = 0; i < situation->done; ++i) {
         const double seconds = tick * (double)situation->ticks[i];
         own[i] = (struct coll_triple){seconds, seconds, seconds};
     }
     own[situation->done] = (struct coll_triple){pattern->strange, hash, hash};
+    const double met = situation->met_s;
     own[situation->done + 1] =
-        (struct coll_triple){situation->met_s, situation->met_s, situation->met_s};
+        (struct coll_triple){met, met, cc->rank == 0 && cc->size > 1 ? HUGE_VAL : met};
 }
 
 static void read_all(const struct coll_triple *all, int calls, int ranks, double *room,
@@ -96,7 +99,7 @@ int coll_report(const struct coll_comm *cc, const struct coll_situation *situati
                 const struct coll_pattern *pattern, struct coll_report *report) {
     const struct coll_adaptive *adaptive = cc->adaptive;
     const int calls = situation->done;
-    fill(adaptive->own, situation, pattern);
+    fill(adaptive->own, situation, pattern, cc);
     COLL_TRY(PMPI_Reduce(adaptive->own, adaptive->all, calls + COLL_STAGE_FACTS, triple_type,
                          combine_op, 0, cc->comm));
     if (cc->rank == 0)

@@ -181,7 +181,6 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
     if (count < 2 || cc->kind == COLL_KIND_NATIVE) /* there is nothing to choose from */
         return MPI_SUCCESS;
     const int own = opened != NULL && coll_can_meet() && fill(opened, count, call, cc, chosen);
-    const double begun = PMPI_Wtime();
     int error = coll_ask_all(cc, own, &all);
     if (error == MPI_SUCCESS && cc->rank == 0 && all) {
         told = to_tell(opened, start(opened));
@@ -195,23 +194,25 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
         return error;
     }
     opened->is_open = 1;
-    opened->met_s = PMPI_Wtime() - begun;
     begin(opened, &told);
     *situation = opened->is_closed ? NULL : opened;
     return MPI_SUCCESS;
 }
 
 /*
- * On rank 0. Ranks that come early wait in a meeting for late ones, as they else would in the next
- * call. So what a meeting costs is what it takes the rank that comes last: the least time. If rank
- * 0 comes last, it waits for no broadcast: so the median of the latest times counts.
+ * On rank 0. Ranks that come early wait in a meeting for late ones, as most would in the next call.
+ * So what a meeting costs is what it takes the rank that comes last: the least time. The first time
+ * alone may be a chance one, so two must be known.
  */
 static void note_meeting(struct coll_situation *situation, double seconds) {
     double times[COLL_MEETINGS];
+    if (seconds <= 0) /* there was no meeting before this one */
+        return;
     situation->meeting_s[situation->meetings++ % COLL_MEETINGS] = seconds;
     const int known = situation->meetings < COLL_MEETINGS ? situation->meetings : COLL_MEETINGS;
     memcpy(times, situation->meeting_s, sizeof times);
-    situation->problem.meeting_s = coll_median(times, known);
+    if (known > 1)
+        situation->problem.meeting_s = coll_median(times, known);
 }
 
 /*
@@ -227,7 +228,7 @@ static struct coll_heard to_hear(enum coll_collective collective, const struct c
 
 /* On rank 0: what the policy says to what was heard, and what becomes of the call sites. */
 static struct coll_told judge(struct coll_family *family, struct coll_situation *situation,
-                              const struct coll_report *report, double begun) {
+                              const struct coll_report *report) {
     const struct coll_policy *policy = coll_settings()->adaptive->policy;
     const struct coll_stage before = situation->stage;
     const struct coll_heard heard = to_hear(family->collective, &report->heard);
@@ -238,7 +239,7 @@ static struct coll_told judge(struct coll_family *family, struct coll_situation 
     if (told.verdict == COLL_SPLIT)
         told.period = coll_places(&family->pattern, told.place);
     coll_learn_stage(situation->record, &before, &report->heard, &next,
-                     policy->why(situation->state), PMPI_Wtime() - begun);
+                     policy->why(situation->state));
     return told;
 }
 
@@ -250,7 +251,7 @@ int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
     const double begun = PMPI_Wtime();
     int error = coll_report(cc, situation, &family->pattern, &report);
     if (error == MPI_SUCCESS && cc->rank == 0)
-        told = judge(family, situation, &report, begun);
+        told = judge(family, situation, &report);
     if (error == MPI_SUCCESS)
         error = coll_tell(cc, &told);
     if (error != MPI_SUCCESS) {
@@ -258,6 +259,7 @@ int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
         return error;
     }
     situation->met_s = PMPI_Wtime() - begun;
+    coll_learn_meeting(situation->record, situation->met_s);
     begin(situation, &told);
     family->pattern.strange = 0;
     if (told.verdict == COLL_SPLIT) {

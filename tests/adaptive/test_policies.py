@@ -268,9 +268,22 @@ def test_one_of_each_group_is_tried_first_and_then_the_group_of_the_fastest():
     assert tried(entrants, seconds)[:6] == [0, 2, 5, 6, 7, 3]
 
 
-def test_a_group_that_is_entered_later_is_tried_as_a_whole():
+def test_the_others_of_a_slower_group_are_not_tried():
     entrants = [Entrant(known_s=s, group=g) for s, g in ((1, 1), (1.01, 1), (1.02, 2), (1.03, 2))]
     assert tried(entrants, [1.0, 1.3, 1.6, 1.4]) == [0, 2, 1]
+
+
+def test_all_of_a_group_are_tried_if_nothing_is_known_of_them():
+    entrants = [Entrant(group=group) for group in (1, 1, 1, 2, 2, 2)]
+    assert sorted(tried(entrants, [1.0, 2.0, 2.0, 2.0, 0.5, 2.0])) == list(range(6))
+
+
+def test_what_was_not_tried_is_predicted_in_proportion_where_calls_are_faster_than_known():
+    """All take a fifth of what is known: the order stays, so the fastest one serves at once."""
+    entrants = [Entrant(known_s=s, group=g) for s, g in ((10, 1), (12, 2), (14, 3), (11, 2))]
+    _, serves, order = calls_until_selected("star", entrants, [2.0, 2.4, 2.8, 2.2])
+    assert serves == 0
+    assert 3 not in order or order.index(3) < 3
 
 
 def test_after_the_trials_the_fastest_serves_and_none_is_tried_again():
@@ -290,6 +303,27 @@ def test_watching_takes_at_most_half_a_percent_of_the_time(meeting_ms):
     assert min(lengths[:-1]) >= 5
     assert meetings <= 0.005 * played.seconds + trace.meeting_s or set(lengths[:-1]) == {5}
     assert len(lengths) > 4
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_meeting_is_paid_at_the_price_of_its_time(factor):
+    """The price of meetings changes half-way: earlier ones are not priced anew."""
+    policy = Policy("guard", [Entrant(known_s=0.01)] * 2, Settings(meeting_s=0.001))
+
+    def period(stage):
+        times = [0.01] * stage.calls
+        return policy.next(times, times)
+
+    stage = policy.first()
+    for _ in range(100):
+        stage = period(stage)
+    assert stage.calls == pytest.approx(20, abs=1)
+    policy._problem.meeting_s *= factor
+    lengths = []
+    for _ in range(10):
+        stage = period(stage)
+        lengths.append(stage.calls)
+    assert lengths[2:] == pytest.approx([20 * factor] * 8, abs=2)
 
 
 def test_what_every_process_adds_to_each_call_is_no_error_of_what_is_known():

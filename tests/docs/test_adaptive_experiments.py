@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_late_processes_have_the_same_pattern_in_all_arms_of_a_round(tmp_path, j
     rounds = [(served, words[-1]) for served, words in jobs if words[2] > imbalance.SHORT]
     for seed in ("seed=1", "seed=2", "seed=3"):
         own = [served for served, its in rounds if its == seed]
-        assert sorted(own) == ["alltoall=bruck", "alltoall=native", "star", "table"]
+        assert sorted(own) == ["alltoall=bruck", "alltoall=native", "guard", "star", "table"]
     (target,) = imbalance._targets({"one": result})
     assert target.met is False, "star takes twice the native routine's time"
 
@@ -106,8 +107,9 @@ def test_the_halves_have_a_best_routine_each_and_the_table_is_not_run_twice(tmp_
     result = halves._measure("alltoall", tmp_path)
     for part in result["parts"]:
         assert part["best"] == "alltoall=native"
-        assert set(part["times"]) == {"star", "table", "alltoall=native", "alltoall=bruck"}
-    assert "2.000 | 1.000 | 1.000 |" in halves._report({"alltoall": result})
+        assert set(part["times"]) == {"star", "guard", "table", "alltoall=native",
+                                      "alltoall=bruck"}  # fmt: skip
+    assert "2.000 | 1.000 | 1.000 | 1.000 |" in halves._report({"alltoall": result})
     assert len([served for served, words in jobs if served == "star"]) == 4
 
 
@@ -117,8 +119,24 @@ def test_the_guard_is_compared_with_the_best_routine_at_half_of_the_rate(tmp_pat
     alone = [words for served, words in jobs if served.startswith("alltoall=")]
     assert alone
     assert all("at=0" in words for words in alone)
-    after, before = uplink._targets({"alltoall": result})
-    assert (after.met, before.met) == (False, True)
+    assert result["reactions"] == [None] * 3
+    after, before, late = uplink._targets({"alltoall": result})
+    assert (after.met, before.met, late.met) == (False, True, None)
+    late = uplink._targets({"alltoall": result | {"reactions": [50, None]}})[2]
+    assert late.met
+    late = uplink._targets({"alltoall": result | {"reactions": [50, 51]}})[2]
+    assert late.met is False
+
+
+def test_a_guard_has_reacted_when_another_routine_is_chosen_not_when_it_is_tried():
+    def stage(candidate, calls, is_monitoring):
+        return SimpleNamespace(candidate=candidate, calls=calls, is_monitoring=is_monitoring)
+
+    before, after = stage(0, uplink.AT, True), stage(0, 10, True)
+    tried, chosen = stage(2, 3, False), stage(2, 20, True)
+    reaction = uplink.reaction
+    assert reaction(SimpleNamespace(stages=[before, after, tried, chosen])) == 13
+    assert reaction(SimpleNamespace(stages=[before, after, tried, after])) is None
 
 
 def test_the_micro_benchmark_computes_between_the_calls_of_every_arm(tmp_path, jobs):
@@ -137,15 +155,22 @@ def test_the_excess_of_star_may_be_a_fifth_of_that_of_basic():
         return {"selected_after": calls, "selection_s": seconds, "after_s": 1.0}
 
     def result(star):
-        return {"MPI": 2.0, "table": 1.5, "star-basic": policy(90, 190.0),
+        return {"MPI": 2.0, "table": 1.5, "calls": 500, "star-basic": policy(90, 190.0),
                 "star-enhanced": policy(50, 90.0), "star": policy(40, star),
                 "choices": {"star": [1.0, 1.1], "star-basic": [1.0, 1.0]}}  # fmt: skip
 
     assert TABLES.excess(result(60.0), "star-basic") == 100.0
-    excess, choice = TABLES._targets({"point": result(60.0)})
-    assert (excess.met, choice.met) == (True, False)
-    excess, _ = TABLES._targets({"point": result(61.0)})
+    excess, choice, gain = TABLES._targets({"point": result(60.0)})
+    assert (excess.met, choice.met, gain.met) == (True, False, True)
+    excess, _, _ = TABLES._targets({"point": result(61.0)})
     assert excess.met is False
+
+
+def test_a_gain_over_the_table_counts_the_search():
+    star = {"selected_after": 100, "selection_s": 400.0, "after_s": 1.0}
+    result = {"calls": 500, "table": 2.0, "star": star}
+    assert TABLES.gain(result) == 1.25
+    assert TABLES.gain(result | {"star": star | {"selected_after": None}}) is None
 
 
 def test_what_was_selected_serves_from_the_first_call_on(tmp_path):

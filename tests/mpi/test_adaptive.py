@@ -310,5 +310,5 @@ def test_guard_leaves_a_routine_that_turns_slow_and_says_so(tmp_path):
     others = sum(stage["calls"] for stage in latest if stage["candidate"] != 0)
     assert others > sum(stage["calls"] for stage in latest) / 2, "it may be tried again"
     (line,) = result.stderr.splitlines()
-    assert line.startswith("libcoll: guard: 1 of 1 situations left the table's choice")
+    assert line.startswith("libcoll: guard: 1 of 1 situations left the table's choice, and 0 of")
     assert "from turncoat to " in line

@@ -34,8 +34,8 @@ struct state {
     int settled;    /* periods that said what is usual */
     int slow;       /* periods that were, in a row */
     double slowest; /* a call of the slowest one of these */
-    int meetings;   /* for watching, and the one before the first call */
-    double watched; /* seconds of the calls between them */
+    double met;     /* seconds of the meetings for watching, and of the one before the first call */
+    double watched; /* seconds of the calls that were watched */
     int finalist[FINALISTS + 1];
     int finalists, tried; /* how many there are, how many were tried once more */
     const char *why;
@@ -48,22 +48,26 @@ static size_t bytes(const struct coll_problem *problem) {
 
 static void start(void *memory, const struct coll_problem *problem) {
     struct state *state = memory;
-    *state = (struct state){.problem = problem, .delta = problem->delta, .why = "", .meetings = 1};
+    *state = (struct state){.problem = problem, .delta = problem->delta, .why = ""};
+    state->met = usual_meeting_s;
     state->usual = state->now = problem->candidate[0].known_s;
     for (int i = 0; i < problem->candidates; ++i)
         state->time[i] = 0;
 }
 
+static double meeting_of(const struct state *state) {
+    return state->problem->meeting_s > 0 ? state->problem->meeting_s : usual_meeting_s;
+}
+
 /*
  * A period is so long that meetings have taken at most their share at its end; half of ITER calls
- * at least.
+ * at least, and at most the longest one that settings allow.
  */
 static int period_of(const struct state *state) {
     const struct coll_problem *problem = state->problem;
-    const double meeting = problem->meeting_s > 0 ? problem->meeting_s : usual_meeting_s;
     const double least = (problem->iterations + 1) / 2;
     const double most = (double)problem->iterations * problem->delta_bound;
-    const double owed = (state->meetings + 1) * meeting - share * state->watched;
+    const double owed = state->met + meeting_of(state) - share * state->watched;
     const double calls = state->now > 0 ? owed / (share * state->now) : least;
     return (int)(calls < least ? least : calls > most ? most : calls);
 }
@@ -206,8 +210,6 @@ static void judge_period(struct state *state, const struct coll_heard *heard) {
     int delta = state->problem->delta;
     const double mean = coll_mean(heard->mean_s, heard->calls);
     settle(state, mean);
-    ++state->meetings;
-    state->watched += mean * heard->calls;
     const double limit = (1 + state->problem->epsilon) * state->now;
     const enum coll_watched watched = coll_watch(state->problem, heard, limit, &delta);
     ++state->periods;
@@ -234,6 +236,10 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
         state->why = "the table's choice";
     } else {
         const struct coll_heard settled = coll_settled(heard);
+        if (state->phase == WATCH) {
+            state->met += meeting_of(state);
+            state->watched += coll_mean(heard->mean_s, heard->calls) * heard->calls;
+        }
         judge[state->phase](state, &settled);
     }
     switch (state->phase) {

@@ -3,7 +3,7 @@
  * means are kept, each of a random part of its calls. For each stage one of them is drawn per
  * candidate; the least wins. So a candidate is tried as often as it is likely to be the best,
  * whatever the distribution of the times. Older calls count less. Candidates that what is known
- * leaves out have their known times for means, plus what the program adds to those that entered.
+ * leaves out have for means what their known times predict, by those that were tried.
  * Of each group, one is tried first; then the others of the group of the fastest one.
  * After a few trials, what is known leaves out more: it has then shown how far it errs here.
  *
@@ -99,21 +99,24 @@ static void add(struct state *state, struct arm *arm, double time) {
 /* What a call takes longer in the program than tune measured: late ranks add to each candidate. */
 struct addition {
     int count; /* candidates that were tried, and whose time was known */
-    double least, mean, variance;
+    double mean, variance;
+    double ratio; /* of all their times to all that was known of them */
 };
 
 static struct addition added_by_program(const struct state *state) {
-    struct addition added = {0, 0, 0, 0};
-    double squares = 0;
+    struct addition added = {0, 0, 0, 1};
+    double squares = 0, all_known = 0, all_tried = 0;
     for (int i = 0; i < state->problem->candidates; ++i) {
         const double known = state->problem->candidate[i].known_s;
         if (state->arm[i].calls == 0 || known <= 0)
             continue;
         const double one = state->arm[i].first - known, from = one - added.mean;
-        added.least = added.count == 0 || one < added.least ? one : added.least;
         added.mean += from / ++added.count; /* Welford 1962 */
         squares += from * (one - added.mean);
+        all_known += known;
+        all_tried += state->arm[i].first;
     }
+    added.ratio = all_known > 0 ? all_tried / all_known : 1;
     added.variance = added.count > 1 ? squares / (added.count - 1) : 0;
     return added;
 }
@@ -154,11 +157,13 @@ static int is_known_faster(const struct coll_problem *problem, int one, int than
 
 /*
  * Members of a group differ little in how a program treats them. So one stands for its group: the
- * table's choice, or else the one that is known to be the fastest.
+ * table's choice, or else the one that is known to be the fastest. What nothing is known of stands
+ * for itself.
  */
 static int stands_for_group(const struct coll_problem *problem, int candidate) {
     const int group = problem->candidate[candidate].group;
-    if (candidate == 0 || problem->candidate[candidate].is_native || group == 0)
+    if (candidate == 0 || problem->candidate[candidate].is_native || group == 0 ||
+        problem->candidate[candidate].known_s <= 0)
         return 1;
     for (int i = 0; i < problem->candidates; ++i)
         if (problem->candidate[i].group == group && i != candidate &&
@@ -193,18 +198,21 @@ static int untried(const struct state *state) {
     return next < 0 && group > 0 ? untried_of(state, group) : next;
 }
 
+/*
+ * Those that were not tried get the time that is predicted of them. What the program adds is alike
+ * for all; what it saves, as it calls in another way than tune did, is in proportion.
+ */
 static void get_ready(struct state *state) {
-    const double least = added_by_program(state).least;
+    const struct addition added = added_by_program(state);
     for (int i = 0; i < state->problem->candidates; ++i) {
         const double known = state->problem->candidate[i].known_s;
         if (state->arm[i].calls > 0 || known <= 0)
             continue;
         state->arm[i].is_known_only = 1;
-        fill(&state->arm[i], known + least > 0 ? known + least : known);
+        fill(&state->arm[i], added.mean > 0 ? known + added.mean : known * added.ratio);
     }
     state->is_ready = 1;
     state->left = state->wait; /* for retries, trials do not count */
-    state->current = fastest_tried(state);
 }
 
 static int drawn(struct state *state) {

@@ -35,6 +35,9 @@ SIZES = "8,512,2KiB,4KiB,8KiB,16KiB"
 NATIVE = "MPI"
 STATIC = "table"
 
+#: What adapts, and what only watches the table's choice.
+STAR, GUARD = "star", "guard"
+
 #: Single routines that run beside the policy: the fastest ones of a short run of each.
 FINALISTS = 3
 

@@ -10,8 +10,10 @@ from typing import Any
 
 from docs.tools.experiments.adaptive._jobs import (
     COLLECTIVES,
+    GUARD,
     KIB,
     PAGE,
+    STAR,
     STATIC,
     calls,
     fastest,
@@ -28,6 +30,9 @@ from docs.tools.target import Target
 SIZES = (2 * KIB, 8 * KIB)
 LATE = (0, 16)
 HALVES = (0, 1)
+
+#: What makes all calls; a single routine makes those of a half.
+WHOLE = (STAR, GUARD, STATIC)
 
 #: All calls; the latter half of each half is compared, as a policy has selected by then. Calls of
 #: the short run of each routine, and how many of them open connections.
@@ -49,9 +54,9 @@ def _measure(collective: str, folder: Path) -> Any:
         own = (collective, SIZES[half], count, f"late={LATE[half]}", f"seed={seed}")
         return calls(folder, name, *own)["elapsed"]
 
-    whole("star", 1, learn=file)
+    whole(STAR, 1, learn=file)
     arms: dict[str, Callable[[int], list[float]]] = {
-        served: lambda i, served=served: whole(served, i + 1) for served in ("star", STATIC)
+        served: lambda i, served=served: whole(served, i + 1) for served in WHOLE
     }
     names = {}
     for half in HALVES:
@@ -65,7 +70,7 @@ def _measure(collective: str, folder: Path) -> Any:
             )[OPENING:]
     found = in_turn(arms)
     return {
-        "whole": {served: [sum(times) for times in found[served]] for served in ("star", STATIC)},
+        "whole": {served: [sum(times) for times in found[served]] for served in WHOLE},
         "parts": [_part(found, half, names[half]) for half in HALVES],
     }
 
@@ -79,13 +84,14 @@ def _part(
 ) -> dict[str, Any]:
     """Return the mean times of a call in a half, by arm and round, and the best single routine."""
     span = slice((2 * half + 1) * QUARTER, (2 * half + 2) * QUARTER)
-    times = {served: [fmean(times[span]) for times in found[served]] for served in ("star", STATIC)}
+    times = {served: [fmean(times[span]) for times in found[served]] for served in WHOLE}
     times |= {
         name: [fmean(times) for times in found[_arm(half, name)]]
         for name in names
         if name != STATIC
     }
-    return {"best": fastest(times, [name for name in times if name != "star"]), "times": times}
+    singles_of_part = [name for name in times if name not in (STAR, GUARD)]
+    return {"best": fastest(times, singles_of_part), "times": times}
 
 
 def _report(found: Found) -> str:
@@ -96,21 +102,22 @@ def _report(found: Found) -> str:
             rows.append(
                 [
                     f"{point}, {size // KIB} KiB, late by up to {late} ms",
-                    *(milliseconds(fmean(times[name])) for name in (STATIC, "star", best)),
+                    *(milliseconds(fmean(times[name])) for name in (STATIC, STAR, GUARD, best)),
                     f"`{best}`",
-                    f"{ratio(times['star'], times[best]):.3f}",
-                    f"{ratio(times[STATIC], times['star']):.3f}",
-                    f"{ratio(result['whole'][STATIC], result['whole']['star']):.3f}",
+                    f"{ratio(times[STAR], times[best]):.3f}",
+                    f"{ratio(times[STATIC], times[STAR]):.3f}",
+                    f"{ratio(result['whole'][STATIC], result['whole'][STAR]):.3f}",
+                    f"{ratio(times[STATIC], times[GUARD]):.3f}",
                 ]
             )
-    titles = ["calls", "table, ms", "star, ms", "best, ms", "best", "star / best",
-              "table / star", "table / star, whole program"]  # fmt: skip
+    titles = ["calls", "table, ms", "star, ms", "guard, ms", "best, ms", "best", "star / best",
+              "table / star", "table / star, whole program", "table / guard"]  # fmt: skip
     return table(titles, rows)
 
 
 def _targets(found: Found) -> Sequence[Target]:
     ratios = {
-        f"{point} {size}": ratio(one["times"]["star"], one["times"][one["best"]])
+        f"{point} {size}": ratio(one["times"][STAR], one["times"][one["best"]])
         for point, result in found.items()
         for size, one in zip(SIZES, result["parts"], strict=True)
     }

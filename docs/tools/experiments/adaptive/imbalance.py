@@ -10,8 +10,10 @@ from typing import Any
 
 from docs.tools.experiments.adaptive._jobs import (
     COLLECTIVES,
+    GUARD,
     KIB,
     PAGE,
+    STAR,
     STATIC,
     calls,
     fastest,
@@ -30,7 +32,7 @@ SIZE = 2 * KIB
 #: MAX_IMBALANCE_FACTOR: processes are late by 0 to MAX - 1 times the time of a message.
 FACTORS = (16, 64)
 
-#: All calls of the policy, and how many come first: only the others are compared, as the policy has
+#: All calls of a policy, and how many come first: only the others are compared, as the policy has
 #: selected by then. Of a single routine, as many calls are compared.
 CALLS, FIRST = 400, 200
 
@@ -53,10 +55,11 @@ def _measure(collective: str, factor: int, folder: Path) -> Any:
         return lambda i: fmean(elapsed(served, count, i + 1)[first:])
 
     file = folder / "learned.json"
-    elapsed("star", SHORT, 1, learn=file)
+    elapsed(STAR, SHORT, 1, learn=file)
     names = finalists(singles(file, SIZE), lambda name: fmean(elapsed(name, SHORT, 1)[OPENING:]))
     arms = {name: latter(name, OPENING) for name in (STATIC, *names)}
-    times = in_turn({"star": latter("star", FIRST), **arms})
+    adapting = {policy: latter(policy, FIRST) for policy in (STAR, GUARD)}
+    times = in_turn({**adapting, **arms})
     return {"message_ms": message, "best": fastest(times, list(arms)), "times": times}
 
 
@@ -68,22 +71,22 @@ def _report(found: Found) -> str:
             [
                 point,
                 f"{one['message_ms']:.3g}",
-                *(milliseconds(fmean(times[name])) for name in (STATIC, "star", best)),
+                *(milliseconds(fmean(times[name])) for name in (STATIC, STAR, GUARD, best)),
                 f"`{best}`",
-                f"{ratio(times['star'], times[best]):.3f}",
-                f"{ratio(times[STATIC], times['star']):.3f}",
-                str(len(times["star"])),
+                f"{ratio(times[STAR], times[best]):.3f}",
+                f"{ratio(times[STATIC], times[STAR]):.3f}",
+                f"{ratio(times[STATIC], times[GUARD]):.3f}",
+                str(len(times[STAR])),
             ]
         )
-    titles = ["calls", "T, ms", "table, ms", "star, ms", "best, ms", "best", "star / best",
-              "table / star", "patterns"]  # fmt: skip
+    titles = ["calls", "T, ms", "table, ms", "star, ms", "guard, ms", "best, ms", "best",
+              "star / best", "table / star", "table / guard", "patterns"]  # fmt: skip
     return table(titles, rows)
 
 
 def _targets(found: Found) -> Sequence[Target]:
     ratios = {
-        point: ratio(one["times"]["star"], one["times"][one["best"]])
-        for point, one in found.items()
+        point: ratio(one["times"][STAR], one["times"][one["best"]]) for point, one in found.items()
     }
     return [Target.at_most(NEAR, ratios, "star over the best single routine")]
 

@@ -10,8 +10,10 @@ from statistics import fmean
 from typing import Any
 
 from docs.tools.experiments.adaptive._jobs import (
+    GUARD,
     NATIVE,
     PAGE,
+    STAR,
     STATIC,
     alone,
     in_turn,
@@ -34,7 +36,7 @@ PROGRAMS = {
     "frames": (Program("frames", ("4096", "600")), "–"),
     "fftw": (Program("fftw", ("32", "120", "out-of-place", "estimate"), OF_FFTW), "FFTW"),
 }
-ENHANCED, STAR, GUARD = "star-enhanced", "star", "guard"
+ENHANCED = "star-enhanced"
 POLICIES = (ENHANCED, STAR, GUARD)
 SERVED = (NATIVE, STATIC, *POLICIES)
 
