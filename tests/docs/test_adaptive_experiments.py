@@ -12,6 +12,7 @@ from docs.tools.experiments.adaptive import (
     halves,
     imbalance,
     programs,
+    second_run,
     tables_4_13_to_4_19,
     uplink,
 )
@@ -210,3 +211,35 @@ def test_a_program_has_the_times_of_all_and_what_was_learned(tmp_path, monkeypat
     assert watching.met
     slow = {**result["times"], "guard": [2.6, 2.6]}
     assert not programs._targets({"frames": {**result, "times": slow}})[1].met
+
+
+def test_a_second_run_has_the_library_that_learned(tmp_path, monkeypatch):
+    monkeypatch.setenv("BENCH_REPETITIONS", "2")
+    made, known = [], tmp_path / "top" / "library-own"
+    (known / "build").mkdir(parents=True)
+    (known / "decision.json").touch()
+
+    def run(_folder, served, _program, learn=None, preloaded=None):
+        made.append((served, learn, preloaded))
+        return f"right: a program, {4.0 if preloaded is None else 2.0} s\n"
+
+    monkeypatch.setattr(second_run, "run", run)
+    monkeypatch.setattr(second_run, "library", lambda *_: known)
+    monkeypatch.setattr(second_run, "stagegen", lambda *words: made.append(words))
+    monkeypatch.setattr(second_run, "run_make", lambda *words: made.append(words[2:]))
+    folder = tmp_path / "second_run" / "sort"
+    result = second_run._measure("sort", folder)
+    file, learned = folder / "learned.json", folder / "library"
+    assert made[:3] == [
+        ("star", file, None),
+        ("learn", file, "--library", learned),
+        ("libcoll.so",),
+    ]
+    assert (learned / "decision.json").exists()
+    assert not (learned / "build").exists(), "what was built has other rules"
+    assert [served for served, _, own in made[3:] if own == learned] == ["table", "star"] * 2
+    assert "| 4.000 | 4.000 | 2.000 | 2.000 | 2.000 | 2.000 |" in second_run._report(
+        {"sort": result}
+    )
+    (target,) = second_run._targets({"sort": result})
+    assert target.met

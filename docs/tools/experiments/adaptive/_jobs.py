@@ -56,7 +56,13 @@ def library(folder: Path, tools: Toolchain) -> Path:
     return made
 
 
-def run(folder: Path, served: str, program: Program, learn: Path | None = None) -> str:
+def run(
+    folder: Path,
+    served: str,
+    program: Program,
+    learn: Path | None = None,
+    preloaded: Path | None = None,
+) -> str:
     """Run an example program in the lab; return what it prints.
 
     Args:
@@ -65,6 +71,7 @@ def run(folder: Path, served: str, program: Program, learn: Path | None = None) 
             LIBCOLL_ADAPTIVE, or that of LIBCOLL_FORCE, such as ``alltoall=ring``.
         program: what runs.
         learn: where it writes what it learned.
+        preloaded: the folder of another library than that which all experiments share.
 
     Raises:
         subprocess.CalledProcessError: it failed; it has said why.
@@ -78,7 +85,8 @@ def run(folder: Path, served: str, program: Program, learn: Path | None = None) 
         variables["LIBCOLL_LEARN"] = str(learn.absolute())
     tools = program.tools()
     built = lab.compiled(folder.parents[1] / f"compiled-{tools.flavour}", program.name, tools)
-    preloaded = None if served == NATIVE else library(folder, tools)
+    if served != NATIVE and preloaded is None:
+        preloaded = library(folder, tools)
     return lab.run(
         TOPOLOGY, built, *program.arguments,
         library=preloaded, variables=variables, mpi=tools.flavour,
