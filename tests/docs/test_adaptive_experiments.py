@@ -9,6 +9,7 @@ import pytest
 
 from docs.tools.experiments.adaptive import (
     _jobs,
+    computing,
     halves,
     imbalance,
     programs,
@@ -53,7 +54,7 @@ def jobs(monkeypatch):
         times = [SECONDS[served]] * int(words[2])
         return {"elapsed": times, "last": times}
 
-    for module in (halves, imbalance, TABLES, uplink):
+    for module in (computing, halves, imbalance, TABLES, uplink):
         monkeypatch.setattr(module, "calls", calls)
     monkeypatch.setattr(imbalance, "message_ms", lambda _folder, _size: 0.5)
     monkeypatch.setenv("BENCH_REPETITIONS", "3")
@@ -151,27 +152,30 @@ def test_the_micro_benchmark_computes_between_the_calls_of_every_arm(tmp_path, j
     assert "As Table 4.19" in text
 
 
+def test_what_computes_between_its_calls_is_compared_with_the_search_included(tmp_path, jobs):
+    result = computing._measure("alltoall", tmp_path)
+    assert result["rest_ms"] == 5 * 4000
+    rounds = [(served, words[2]) for served, words in jobs[1:]]
+    assert sorted(rounds) == sorted((served, 300) for served in ("MPI", "table", "star") * 3)
+    (target,) = computing._targets({"alltoall": result})
+    assert target.met is False
+    assert "| 4000 | 2000 | 2000 | 1.000 | 2.000 |" in computing._report({"alltoall": result})
+
+
 def test_the_excess_of_star_may_be_a_fifth_of_that_of_basic():
     def policy(calls, seconds):
         return {"selected_after": calls, "selection_s": seconds, "after_s": 1.0}
 
     def result(star):
-        return {"MPI": 2.0, "table": 1.5, "calls": 500, "star-basic": policy(90, 190.0),
+        return {"MPI": 2.0, "table": 1.5, "star-basic": policy(90, 190.0),
                 "star-enhanced": policy(50, 90.0), "star": policy(40, star),
                 "choices": {"star": [1.0, 1.1], "star-basic": [1.0, 1.0]}}  # fmt: skip
 
     assert TABLES.excess(result(60.0), "star-basic") == 100.0
-    excess, choice, gain = TABLES._targets({"point": result(60.0)})
-    assert (excess.met, choice.met, gain.met) == (True, False, True)
-    excess, _, _ = TABLES._targets({"point": result(61.0)})
+    excess, choice = TABLES._targets({"point": result(60.0)})
+    assert (excess.met, choice.met) == (True, False)
+    excess, _ = TABLES._targets({"point": result(61.0)})
     assert excess.met is False
-
-
-def test_a_gain_over_the_table_counts_the_search():
-    star = {"selected_after": 100, "selection_s": 400.0, "after_s": 1.0}
-    result = {"calls": 500, "table": 2.0, "star": star}
-    assert TABLES.gain(result) == 1.25
-    assert TABLES.gain(result | {"star": star | {"selected_after": None}}) is None
 
 
 def test_what_was_selected_serves_from_the_first_call_on(tmp_path):

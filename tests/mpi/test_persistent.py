@@ -62,14 +62,14 @@ CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
 
 
 @lru_cache
-def library(*flags: str, ranks: int = RANKS) -> Path:
+def library(*flags: str, ranks: int = RANKS, slots: int = 1) -> Path:
     """A library with what `FORCED` and `BESIDE` name."""
     mpi = builds.Mpi.of_environment()
     wanted = {(name, algorithm) for way in FORCED for name, algorithm in way.items()}
     wanted |= {("allreduce", name) for name, _ in BESIDE}
     wanted |= {("barrier", name) for _, name in BESIDE}
     chosen = [a for a in support.CATALOGUE.algorithms if (a.collective, a.name) in wanted]
-    return builds.of_catalogue(mpi, ranks, "persistent", support.few(chosen), *flags)
+    return builds.of_catalogue(mpi, ranks, "persistent", support.few(chosen), *flags, slots=slots)
 
 
 def run(
@@ -82,9 +82,11 @@ def run(
     variables=None,
     under=(),
     ranks=RANKS,
+    slots=1,
 ):
     mpi = builds.Mpi.of_environment()
-    program = builds.c_program(mpi, library(*flags, ranks=ranks), source, *flags, *options)
+    own = library(*flags, ranks=ranks, slots=slots)
+    program = builds.c_program(mpi, own, source, *flags, *options)
     settings = {
         "LIBCOLL_PERSISTENT": choice,
         "LIBCOLL_FORCE": ",".join("=".join(pair) for pair in FORCED[way].items()),
@@ -106,6 +108,14 @@ def test_random_programs_get_the_bytes_of_native(choice, way, seed):
 @pytest.mark.parametrize("ranks", [3, 5])
 def test_random_programs_on_odd_numbers_of_ranks_get_the_bytes_of_native(ranks, choice, way, seed):
     run("persistent.c", 300, seed, "served", choice=choice, way=way, ranks=ranks)
+
+
+@pytest.mark.parametrize(("choice", "way", "seed"), CASES[:2])
+@pytest.mark.parametrize(("ranks", "slots"), [(4, 2), (5, 2)])
+def test_random_programs_on_hosts_with_several_ranks_get_the_bytes_of_native(
+    ranks, slots, choice, way, seed
+):
+    run("persistent.c", 300, seed, "served", choice=choice, way=way, ranks=ranks, slots=slots)
 
 
 @pytest.mark.slow
