@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from itertools import groupby
 
 from stagegen.adaptive.learned import Learned, Situation
 from stagegen.errors import InputError
 from stagegen.measure.records import Candidate
-from stagegen.tune.decision import DecisionTable, Table
+from stagegen.tune.decision import NATIVE_CANDIDATE, DecisionTable, Rule, Table
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,42 @@ def _subject(one: Situation) -> Subject | None:
 def table_of(decision: DecisionTable, subject: Subject) -> Table | None:
     """Return the table that was made for exactly these ranks, or None."""
     for table in decision.tables:
-        if (table.collective, table.communicator, table.ranks, table.shape.hosts) == (
-            subject.collective,
-            subject.communicator,
-            subject.ranks,
-            subject.hosts,
-        ):
+        if table.collective == subject.collective and _has_ranks_of(table, subject):
             return table
     return None
+
+
+def with_missing_tables(decision: DecisionTable, files: Iterable[Learned]) -> DecisionTable:
+    """Return a decision table that also has tables of collectives that tuning left out.
+
+    A program may have learned of such a collective. Its table is native at every size, and for the
+    same ranks as a table of another collective.
+
+    Args:
+        decision: the table.
+        files: of ``LIBCOLL_LEARN``, in any order.
+    """
+    tables = list(decision.tables)
+    for subject, _ in by_subject(files):
+        if any(_has_ranks_of(one, subject) for one in tables) and not any(
+            one.collective == subject.collective and one.communicator == subject.communicator
+            for one in tables
+        ):
+            tables.append(
+                Table.exactly(
+                    subject.collective,
+                    subject.communicator,
+                    subject.ranks,
+                    subject.hosts,
+                    (Rule(0, NATIVE_CANDIDATE),),
+                )
+            )
+    return replace(decision, tables=tuple(tables))
+
+
+def _has_ranks_of(table: Table, subject: Subject) -> bool:
+    known = (table.communicator, table.ranks, table.shape.hosts)
+    return known == (subject.communicator, subject.ranks, subject.hosts)
 
 
 def pooled(seen: Seen, candidate: Candidate) -> list[float]:

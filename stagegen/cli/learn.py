@@ -11,6 +11,7 @@ import click
 from stagegen.adaptive.known import KNOWN, read_known
 from stagegen.adaptive.learned import read_learned
 from stagegen.adaptive.merge import merge
+from stagegen.adaptive.subjects import with_missing_tables
 from stagegen.adaptive.times import update
 from stagegen.catalogue import load_catalogue
 from stagegen.cli._parts import added_to
@@ -34,11 +35,12 @@ def command(files: tuple[Path, ...], library: Path, output: Path | None) -> None
     The rules say where they are from: `learned` in decision.json. If the library's calls can adapt,
     they still can, and start from the times that programs measured: `learned` in known.json.
     """
-    manifest, before = read_manifest(library), read_decision(library / DECISION)
+    manifest = read_manifest(library)
     command, listed = manifest.get("command"), manifest.get("files")
     adapts = isinstance(listed, dict) and KNOWN in listed
     known = read_known(library / KNOWN) if adapts else None
     learned = [read_learned(one) for one in files]
+    before = with_missing_tables(read_decision(library / DECISION), learned)
     build = _build_of(library)
     merged = merge(before, learned, build)
     added, left_out = merged.added, merged.left_out

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from stagegen.adaptive.known import NOTHING_KNOWN, KnownTime, Origin, read_known
 from stagegen.adaptive.learned import Learned, LearnedStage, Situation
 from stagegen.adaptive.merge import merge
+from stagegen.adaptive.subjects import with_missing_tables
 from stagegen.adaptive.times import Updated, update
 from stagegen.catalogue import load_catalogue
 from stagegen.catalogue.selection import Selection
@@ -149,6 +150,43 @@ def test_a_table_that_serves_other_shapes_stays_as_it_is():
     assert "other communicators" in found.left_out[0]
 
 
+def of_bcast(**changes):
+    """What a program learned of a collective that tuning left out."""
+    chain = Candidate("binomial")
+    changes = {"collective": "bcast", "candidates": (NATIVE, chain), "decided_by": "max"} | changes
+    return situation(**changes)
+
+
+def test_a_collective_that_tuning_left_out_gets_a_table_for_the_same_ranks():
+    files = [learned(of_bcast())]
+    before = with_missing_tables(decision(TABLE), files)
+    assert before.tables[0] == TABLE
+    (made,) = before.tables[1:]
+    assert (made.collective, made.communicator, made.ranks) == ("bcast", "cluster", 4)
+    assert made.is_native
+    merged = merge(before, files, None)
+    (after,) = (one for one in merged.decision.tables if one.collective == "bcast")
+    served = [after.choice(size).algorithm for size in (0, 2047, 2048, 2049)]
+    assert served == ["native", "native", "binomial", "native"]
+    known_now = update(NOTHING_KNOWN, before, files, None).known
+    assert {one.candidate.algorithm for one in known_now.of_table(after)} == {"native", "binomial"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"collective": "allgather"},
+        {"hosts": 2},
+        {"communicator": "group near"},
+        {"selected_after": None},
+        {"hosts": None},
+    ],
+)
+def test_no_table_is_made_beside_another_one_or_for_other_ranks(changes):
+    files = [learned(of_bcast(**changes))]
+    assert with_missing_tables(decision(TABLE), files) == decision(TABLE)
+
+
 def test_the_order_of_files_does_not_matter():
     files = [learned(situation(size), name=f"{size}.json") for size in (10, 2048, 2049, 4096)]
     files = [replace(f, situations=tuple(replace(s, candidates=(TABLE.choice(s.size), RING))
@@ -214,6 +252,7 @@ def test_the_command_makes_the_library_anew(tmp_path, adaptive, made_by):
         None, None, 100, None,
     ]  # fmt: skip
     assert (library / "src" / "allgather_ring.c").is_file()
+    assert [one["collective"] for one in made["tables"]] == ["allgather"]
     assert json.loads((library / "manifest.json").read_text())["command"] == command
     assert (library / "known.json").is_file() == (adaptive is not None)
     file.write_text(json.dumps(form | {"build_hash": "0" * 16}))

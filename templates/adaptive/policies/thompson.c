@@ -29,7 +29,7 @@ static const double memory_of_calls = 0.98;
 
 /* The share of its stage's time that a meeting may take. No first stage gets more than ITER calls
  * for it. */
-static const double meeting_share = 0.05;
+static const double meeting_share = 0.02;
 
 struct arm {
     double sum[MEANS], weight[MEANS];
