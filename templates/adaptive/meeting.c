@@ -7,6 +7,9 @@
 
 enum { NUMBERS = sizeof(struct coll_triple) / sizeof(double) };
 
+/* What the calls of a stage before the last ITER ones are told in at most: see end_of. */
+enum { EARLY = 32 };
+
 static MPI_Datatype triple_type = MPI_DATATYPE_NULL;
 static MPI_Op combine_op = MPI_OP_NULL;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -47,36 +50,58 @@ void coll_meeting_finalize(void) {
 }
 
 /*
- * What this rank tells: the time of each call; after them, what it saw of its call sites, and what
+ * The calls of a stage that one mean time is told of: from `begin` to the one before this. On a
+ * slow link, a number for each of hundreds of calls would take longer than a call. The last ITER
+ * calls, which say what is the case now, are told one by one.
+ */
+static int end_of(int begin, int calls) {
+    const int early = calls - coll_settings()->adaptive->iterations;
+    const int width = early > EARLY ? (early + EARLY - 1) / EARLY : 1;
+    if (begin >= early)
+        return begin + 1;
+    return begin + width < early ? begin + width : early;
+}
+
+/*
+ * What this rank tells: the times of the calls; after them, what it saw of its call sites, and what
  * the meeting before took it. Rank 0 is the root, so it leaves before the others have the
  * broadcast: its time never is the least.
  */
-static void fill(struct coll_triple *own, const struct coll_situation *situation,
-                 const struct coll_pattern *pattern, const struct coll_comm *cc) {
+static int fill(struct coll_triple *own, const struct coll_situation *situation,
+                const struct coll_pattern *pattern, const struct coll_comm *cc) {
     const double tick = coll_seconds_per_tick(), hash = coll_site_hash(pattern);
-    for (int i = 0; i < situation->done; ++i) {
-        const double seconds = tick * (double)situation->ticks[i];
-        own[i] = (struct coll_triple){seconds, seconds, seconds};
-    }
-    own[situation->done] = (struct coll_triple){pattern->strange, hash, hash};
     const double met = situation->met_s;
-    own[situation->done + 1] =
-        (struct coll_triple){met, met, cc->rank == 0 && cc->size > 1 ? HUGE_VAL : met};
+    int count = 0;
+    for (int begin = 0, end; begin < situation->done; begin = end) {
+        double ticks = 0;
+        end = end_of(begin, situation->done);
+        for (int i = begin; i < end; ++i)
+            ticks += (double)situation->ticks[i];
+        const double seconds = tick * ticks / (end - begin);
+        own[count++] = (struct coll_triple){seconds, seconds, seconds};
+    }
+    own[count++] = (struct coll_triple){pattern->strange, hash, hash};
+    own[count++] = (struct coll_triple){met, met, cc->rank == 0 && cc->size > 1 ? HUGE_VAL : met};
+    return count;
 }
 
 static void read_all(const struct coll_triple *all, int calls, int ranks, double *room,
                      struct coll_report *report) {
     double *mean = room, *most = room + calls, skew = 0;
-    for (int i = 0; i < calls; ++i) {
-        mean[i] = all[i].sum / ranks;
-        most[i] = all[i].most;
-        skew += all[i].most - all[i].least;
+    const struct coll_triple *told = all;
+    for (int begin = 0, end; begin < calls; begin = end, ++told) {
+        end = end_of(begin, calls);
+        for (int i = begin; i < end; ++i) {
+            mean[i] = told->sum / ranks;
+            most[i] = told->most;
+            skew += told->most - told->least;
+        }
     }
     report->heard =
         (struct coll_heard){.calls = calls, .mean_s = mean, .max_s = most, .skew_s = skew / calls};
-    report->meeting_s = all[calls + 1].least;
-    report->strange = all[calls].sum;
-    report->alike = all[calls].most == all[calls].least;
+    report->strange = told[0].sum;
+    report->alike = told[0].most == told[0].least;
+    report->meeting_s = told[1].least;
 }
 
 /* MPI has ended, and what it knew with it. */
@@ -99,9 +124,9 @@ int coll_report(const struct coll_comm *cc, const struct coll_situation *situati
                 const struct coll_pattern *pattern, struct coll_report *report) {
     const struct coll_adaptive *adaptive = cc->adaptive;
     const int calls = situation->done;
-    fill(adaptive->own, situation, pattern, cc);
-    COLL_TRY(PMPI_Reduce(adaptive->own, adaptive->all, calls + COLL_STAGE_FACTS, triple_type,
-                         combine_op, 0, cc->comm));
+    const int count = fill(adaptive->own, situation, pattern, cc);
+    COLL_TRY(
+        PMPI_Reduce(adaptive->own, adaptive->all, count, triple_type, combine_op, 0, cc->comm));
     if (cc->rank == 0)
         read_all(adaptive->all, calls, cc->size, adaptive->times, report);
     return MPI_SUCCESS;

@@ -275,6 +275,22 @@ def test_monitoring_adds_few_nanoseconds_to_a_call(lines):
     assert monitored - plain < ADDED_MOST, best
 
 
+def test_long_stages_tell_few_numbers(tmp_path):
+    """All but the last ITER calls are told as at most 32 means. Each call still has a time."""
+    settings = "star-basic,iter=4,bound=64"
+    (situation,) = learn(tmp_path, "same", "alltoall", 256, 900, LIBCOLL_ADAPTIVE=settings)
+    longest = max(situation["stages"], key=lambda one: one["calls"])
+    assert longest["calls"] > 100
+    assert len(longest["mean_s"]) == len(longest["max_s"]) == longest["calls"]
+    early, last = longest["mean_s"][:-4], longest["mean_s"][-4:]
+    assert 16 < len(set(early)) <= 32
+    assert len(set(last)) == 4
+    pairs = zip(longest["mean_s"], longest["max_s"], strict=True)
+    assert all(0 < mean <= most for mean, most in pairs)
+    short = [one for one in situation["stages"] if one["calls"] == 4]
+    assert all(len(set(one["mean_s"])) == 4 for one in short)
+
+
 def test_the_file_of_what_was_learned_is_as_its_schema_says(tmp_path):
     for policy in adapting.policies():
         path = tmp_path / f"{policy}.json"
