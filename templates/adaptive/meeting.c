@@ -7,7 +7,7 @@
 
 enum { NUMBERS = sizeof(struct coll_triple) / sizeof(double) };
 
-/* What the calls of a stage before the last ITER ones are told in at most: see end_of. */
+/* The calls of a stage before its last ITER ones are told as so many means at most: see end_of. */
 enum { EARLY = 32 };
 
 static MPI_Datatype triple_type = MPI_DATATYPE_NULL;
@@ -50,9 +50,9 @@ void coll_meeting_finalize(void) {
 }
 
 /*
- * The calls of a stage that one mean time is told of: from `begin` to the one before this. On a
- * slow link, a number for each of hundreds of calls would take longer than a call. The last ITER
- * calls, which say what is the case now, are told one by one.
+ * One mean time is told of the calls from `begin` to the one before this. On a slow link, a number
+ * for each of hundreds of calls would take longer than a call. The last ITER calls, which say what
+ * is the case now, are told one by one.
  */
 static int end_of(int begin, int calls) {
     const int early = calls - coll_settings()->adaptive->iterations;
