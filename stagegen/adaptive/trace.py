@@ -262,6 +262,13 @@ def _degraded(random: np.random.Generator, base: Times, calls: int) -> Times:
     return times
 
 
+def _late(random: np.random.Generator, base: Times, calls: int) -> Times:
+    """Each of 8 processes is late by up to 20 ms in each call, and all wait for the last one."""
+    late = random.uniform(0, 0.020, (8, calls))
+    wait: Times = late.max(axis=0) - late.mean(axis=0)
+    return _stationary(random, base, calls) + wait
+
+
 #: What the times of a synthetic trace do from call to call, by name.
 COURSES: dict[str, Callable[[np.random.Generator, Times, int], Times]] = {
     "stationary": _stationary,
@@ -269,6 +276,7 @@ COURSES: dict[str, Callable[[np.random.Generator, Times, int], Times]] = {
     "bursty": _bursty,
     "heavy-tail": _heavy_tail,
     "degraded": _degraded,
+    "late": _late,
 }
 
 #: The source's sets (§4.3.1.1, §4.3.1.3): how many algorithms are in each group. Alltoall's group 2

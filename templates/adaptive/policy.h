@@ -87,6 +87,21 @@ static inline double coll_median(double *times, int count) {
 }
 
 /*
+ * How much the last calls vary, as a share of a call: the standard deviation of normal times, by
+ * the mean difference of neighbours, so that a step between them counts once. Calls before the last
+ * `most` ones may be told as means.
+ */
+static inline double coll_noise(const struct coll_heard *heard, int most) {
+    const int count = heard->calls < most ? heard->calls : most;
+    const double *times = heard->mean_s + heard->calls - count;
+    const double mean = coll_mean(times, count);
+    double sum = 0;
+    for (int i = 1; i < count; ++i)
+        sum += times[i] > times[i - 1] ? times[i] - times[i - 1] : times[i - 1] - times[i];
+    return count > 1 && mean > 0 ? 0.886 * sum / (count - 1) / mean : 0; /* root of pi over 2 */
+}
+
+/*
  * What was heard without the first call, if there are others: where calls follow one another, a
  * call begins while others end the one before. After a meeting it does not, and it may take three
  * quarters of the time, or more than it, if another candidate ran before.

@@ -199,6 +199,48 @@ def test_guard_leaves_a_degraded_choice_within_50_calls_and_goes_back():
     assert served[-1] == 0
 
 
+@pytest.mark.parametrize("collective", SOURCE_GROUPS)
+def test_guard_takes_at_most_one_percent_where_processes_come_late(collective):
+    """Their waiting varies from call to call, and no rival has less of it."""
+    for seed in SEEDS:
+        trace = synthetic("late", calls=2000, seed=seed, collective=collective)
+        played = replay(trace, "guard")
+        assert played.seconds <= 1.01 * sum(trace.mean_s[0])
+
+
+def served(course, rival):
+    """Return the candidate of each call: the table's choice takes as course says."""
+    random = Random(1)
+    calls = range(3000)
+    times = (
+        tuple(course(n) * random.lognormvariate(0, 0.02) for n in calls),
+        tuple(rival * random.lognormvariate(0, 0.02) for n in calls),
+    )
+    entrants = (Entrant(known_s=1.0), Entrant(known_s=1.32))
+    trace = Trace("steps", "alltoall", 1024, ("a", "b"), entrants, times, times)
+    played = replay(trace, "guard")
+    return [stage.candidate for stage in played.stages for _ in range(stage.calls)]
+
+
+def test_guard_tries_rivals_at_once_where_calls_are_slower_than_before_any_trial():
+    """The first trial found nothing, and is not paid after 100 calls: this step is greater."""
+    order = served(lambda n: 1.2 if 50 <= n < 200 else 2.0 if n >= 200 else 1.0, 1.32)
+    assert 1 in order[50:200]
+    assert order[250:300].count(1) > 40
+
+
+def test_guard_pays_for_a_trial_before_the_next_one_of_the_same_slowness():
+    """Steps up and down: each is slow enough for a trial, none is worse than the first."""
+    order = served(lambda n: 1.3 if n // 25 % 2 else 1.0, 2.6)
+    assert 1 <= order.count(1) // 3 <= 5, "trials of three calls"
+
+
+def test_guard_tries_rivals_again_once_earlier_trials_are_paid():
+    order = served(lambda n: 1.3 if n in range(50, 75) or n in range(2500, 2525) else 1.0, 2.6)
+    assert 1 in order[50:100]
+    assert 1 in order[2500:2550]
+
+
 def after_a_burst(seed):
     """Return how often each of three candidates serves the last of 1,500 calls.
 

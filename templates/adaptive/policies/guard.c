@@ -2,13 +2,18 @@
  * No search: watches what the decision table chose, candidate 0, against what tune measured. If it
  * takes longer by a factor of 1 + epsilon in two periods in a row, it and its rivals are tried in a
  * few calls each. The best ones are tried once more with it, as the least of many short trials is
- * often a lucky one. Another one serves if it is faster by a third of epsilon in both. From time to
- * time the table's choice is tried again, and serves again once it takes what it took before.
+ * often a lucky one. Another one serves if it is faster by a third of epsilon in both, and in the
+ * second by twice the error that calls of varying times leave. From time to time the table's choice
+ * is tried again, and serves again once it takes what it took before.
+ *
+ * Late processes make calls slow again and again, and no rival is faster. So a trial begins only
+ * once earlier ones are paid: they took a small share of the time. It begins at once if calls are
+ * slower than before any trial.
  */
 #include "policy.h"
 
-/* Calls of a trial, of the one that confirms it, and of the table's choice. */
-enum { PROBE = 3, CONFIRM = 4, RETURN = 3 };
+/* Calls of a trial, of one that confirms it (least and most), and of one of the table's choice. */
+enum { PROBE = 3, CONFIRM = 4, CONFIRM_MOST = 20, RETURN = 3 };
 
 /* Rivals that are tried once more; slow periods that begin a trial. */
 enum { FINALISTS = 2, SLOW = 2 };
@@ -16,7 +21,10 @@ enum { FINALISTS = 2, SLOW = 2 };
 /* The first calls open connections, so what is usual is the least of so many periods. */
 enum { SETTLING = 4 };
 
-/* What a meeting takes where it was not measured, and which share of the time watching may take. */
+/*
+ * What a meeting takes where it was not measured, and which share of the time watching may take,
+ * and trials as much.
+ */
 static const double usual_meeting_s = 200e-6, share = 0.005;
 
 enum phase { WATCH, TRY, AGAIN, RETRY };
@@ -34,6 +42,11 @@ struct state {
     int settled;    /* periods that said what is usual */
     int slow;       /* periods that were, in a row */
     double slowest; /* a call of the slowest one of these */
+    double noise;   /* of the calls of the one of these that varied least, as a share of a call */
+    double worst;   /* a call of the slowest period before any trial */
+    double lost;    /* seconds that trials took longer than calls of what served */
+    double trial;   /* seconds of this trial with its meetings */
+    int tries;      /* and its calls */
     double met;     /* seconds of the meetings for watching, and of the one before the first call */
     double watched; /* seconds of the calls that were watched */
     int finalist[FINALISTS + 1];
@@ -101,7 +114,16 @@ static void stay(struct state *state, const char *why) {
     state->settled = 0; /* the next periods may say that it was a burst */
 }
 
+/* Whether trials have taken at most their share, or this is worse than all that they were for. */
+static int may_try(const struct state *state) {
+    const double worse = (1 + state->problem->epsilon) * state->worst;
+    return state->lost <= share * state->watched || state->slowest > worse;
+}
+
 static void begin_trial(struct state *state) {
+    state->worst = state->slowest > state->worst ? state->slowest : state->worst;
+    state->trial = 0;
+    state->tries = 0;
     for (int i = 0; i < state->problem->candidates; ++i)
         state->time[i] = 0;
     state->phase = TRY;
@@ -109,9 +131,27 @@ static void begin_trial(struct state *state) {
     state->why = "slower than before: tried with its rivals";
 }
 
+static void end_trial(struct state *state) {
+    const double lost = state->trial - state->tries * state->time[state->current];
+    state->lost += lost > 0 ? lost : 0;
+}
+
+/*
+ * Calls that confirm a trial: so many that the error of a difference is half of epsilon, within
+ * bounds. The first one does not count.
+ */
+static int confirming(const struct state *state) {
+    const struct coll_problem *problem = state->problem;
+    const int period = problem->iterations * problem->delta_bound;
+    const int most = period > CONFIRM_MOST ? CONFIRM_MOST : period > CONFIRM ? period : CONFIRM;
+    const double error = problem->epsilon > 0 ? 2 * state->noise / problem->epsilon : most;
+    const double need = 1 + 2 * error * error;
+    return need < CONFIRM ? CONFIRM : need > most ? most : (int)need;
+}
+
 static double heard_median(const struct coll_heard *heard) {
-    double times[CONFIRM];
-    const int count = heard->calls < CONFIRM ? heard->calls : CONFIRM;
+    double times[CONFIRM_MOST];
+    const int count = heard->calls < CONFIRM_MOST ? heard->calls : CONFIRM_MOST;
     for (int i = 0; i < count; ++i)
         times[i] = heard->mean_s[i];
     const double time = coll_median(times, count);
@@ -149,16 +189,27 @@ static void begin_final(struct state *state) {
     state->tried = 0;
     state->phase = AGAIN;
     state->why = "the fastest ones: tried once more";
-    if (state->finalists == 1)
+    if (state->finalists == 1) {
+        end_trial(state);
         stay(state, "no rival is faster by the margin");
+    }
+}
+
+/* Whether a finalist is faster by the margin, and by more than chance explains. */
+static int is_surely_faster(const struct state *state, int candidate) {
+    const double own = state->time[state->current], gain = own - state->time[candidate];
+    const double error = state->noise * own; /* of a call */
+    return is_faster(state, candidate) &&
+           gain * gain >= 4 * (error * error * 2 / (confirming(state) - 1));
 }
 
 static void judge_final(struct state *state) {
     int best = state->current;
     for (int i = 1; i < state->finalists; ++i)
-        if (is_faster(state, state->finalist[i]) &&
+        if (is_surely_faster(state, state->finalist[i]) &&
             state->time[state->finalist[i]] < state->time[best])
             best = state->finalist[i];
+    end_trial(state);
     if (best == state->current) {
         stay(state, "no rival is faster once more");
         return;
@@ -219,8 +270,10 @@ static void judge_period(struct state *state, const struct coll_heard *heard) {
     if (is_slow) {
         state->why = "slower than before";
         state->slowest = mean > state->slowest ? mean : state->slowest;
+        const double noise = coll_noise(heard, state->problem->iterations);
+        state->noise = state->slow == 1 || noise < state->noise ? noise : state->noise;
     }
-    if (state->slow == SLOW) {
+    if (state->slow >= SLOW && may_try(state)) {
         begin_trial(state);
     } else if (state->away && state->periods >= state->delta) {
         state->phase = RETRY;
@@ -236,9 +289,13 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
         state->why = "the table's choice";
     } else {
         const struct coll_heard settled = coll_settled(heard);
+        const double seconds = coll_mean(heard->mean_s, heard->calls) * heard->calls;
         if (state->phase == WATCH) {
             state->met += meeting_of(state);
-            state->watched += coll_mean(heard->mean_s, heard->calls) * heard->calls;
+            state->watched += seconds;
+        } else {
+            state->trial += seconds + meeting_of(state);
+            state->tries += heard->calls;
         }
         judge[state->phase](state, &settled);
     }
@@ -246,7 +303,7 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
     case TRY:
         return (struct coll_stage){state->trying, PROBE, 0};
     case AGAIN:
-        return (struct coll_stage){state->finalist[state->tried], CONFIRM, 0};
+        return (struct coll_stage){state->finalist[state->tried], confirming(state), 0};
     case RETRY:
         return (struct coll_stage){0, RETURN, 0};
     case WATCH:
