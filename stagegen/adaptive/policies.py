@@ -45,6 +45,7 @@ class _Problem(ctypes.Structure):
         ("seed", ctypes.c_uint64),
         ("margin", ctypes.c_double),
         ("meeting_s", ctypes.c_double),
+        ("hidden_s", ctypes.c_double),
     )
 
 
@@ -104,7 +105,8 @@ class Settings:
         delta_bound: the longest one.
         seed: of random choices.
         margin: a candidate whose known time is above so many times the least does not enter.
-        meeting_s: seconds of the meeting after a stage; 0 if they are not known.
+        meeting_s: seconds of the meeting after a stage; 0 if they are not known. Here, a meeting
+            that goes on while calls run takes as long as one before them.
     """
 
     iterations: int = 10
@@ -196,6 +198,7 @@ class Policy:
             settings.delta_bound,
             settings.seed,
             settings.margin,
+            settings.meeting_s,
             settings.meeting_s,
         )
         self._bytes: int = self._policy.bytes(ctypes.byref(self._problem))

@@ -9,6 +9,9 @@ from typing import Any
 from stagegen.adaptive.policies import Policy, Settings, Stage
 from stagegen.adaptive.trace import Trace
 
+#: The calls during which the meeting after a monitoring period goes on (``stages.c``).
+MEETING_CALLS = 2
+
 
 @dataclass(frozen=True)
 class Overheads:
@@ -137,6 +140,10 @@ def replay(
 ) -> Replayed:
     """Let a policy choose on a trace.
 
+    The meeting after a monitoring period goes on during the next calls, as in a library: the
+    candidate that was watched serves :data:`MEETING_CALLS` more calls, which count for the next
+    stage if that watches it, too.
+
     A policy of the source gets only the candidates with a group, as in a library.
 
     Args:
@@ -163,11 +170,14 @@ def replay(
     stage, call = policy.first(), 0
     while call < own.calls:
         end = min(call + stage.calls, own.calls)
-        mean = own.mean_s[stage.candidate][call:end]
-        heard.append((stage.is_monitoring, mean))
+        mean, most = (times[stage.candidate] for times in (own.mean_s, own.max_s))
+        following = policy.next(mean[call:end], most[call:end])
+        goes_on = following.is_monitoring and following.candidate == stage.candidate
+        if stage.is_monitoring and not goes_on:
+            end = min(end + MEETING_CALLS, own.calls)
+        heard.append((stage.is_monitoring, mean[call:end]))
         stages.append(Stage(stage.candidate, end - call, stage.is_monitoring, stage.why))
-        stage = policy.next(mean, own.max_s[stage.candidate][call:end])
-        call = end
+        stage, call = following, end
     totals = [sum(times) for times in trace.mean_s]
     best = min(range(len(totals)), key=totals.__getitem__)
     return Replayed(

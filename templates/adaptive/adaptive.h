@@ -3,9 +3,9 @@
  * `stagegen tune --adaptive`; on where LIBCOLL_ADAPTIVE names a policy.
  *
  * A situation is a call site, a collective, a message size and a communicator. The calls of a
- * situation go in stages: so many calls of one candidate. At the end of a stage the ranks meet: one
- * reduce tells rank 0 of the communicator what the calls took, one broadcast tells all ranks the
- * next stage. Rank 0 alone has the policy, so no rank can decide otherwise than the others.
+ * situation go in stages: so many calls of one candidate. After a stage the ranks meet: one reduce
+ * tells rank 0 of the communicator what the calls took, one broadcast tells all ranks the next
+ * stage. Rank 0 alone has the policy, so no rank can decide otherwise than the others.
  */
 #ifndef ADAPTIVE_H
 #define ADAPTIVE_H
@@ -90,6 +90,12 @@ int coll_list_options(const struct coll_call *call, struct coll_comm *cc,
 
 struct coll_record;
 
+/* What the latest meetings took, in turn. */
+struct coll_prices {
+    double seconds[COLL_MEETINGS];
+    int count; /* of all that were known */
+};
+
 struct coll_situation {
     int is_open;
     int is_closed; /* the table of rules serves it for good */
@@ -97,7 +103,9 @@ struct coll_situation {
     struct coll_option *options;
     struct coll_stage stage;
     double met_s;    /* what the latest meeting took on this rank, waiting included; 0: none yet */
-    int done;        /* calls of the stage so far */
+    int met_between; /* it went on between calls */
+    int done;        /* calls of the stage so far; during a meeting, calls since it began */
+    int due;         /* calls after which a stage or a part of a meeting ends */
     uint64_t *ticks; /* of each of them, on this rank; there is room for the longest stage */
 
     /* on rank 0 of the communicator */
@@ -105,8 +113,7 @@ struct coll_situation {
     struct coll_candidate *candidates;
     void *state; /* the policy's */
     struct coll_record *record;
-    double meeting_s[COLL_MEETINGS]; /* the latest ones, in turn */
-    int meetings;                    /* of which this is known */
+    struct coll_prices before_calls, between_calls; /* of meetings */
 };
 
 /* Which call sites take turns. From `period` on it is alike on all ranks. */
@@ -139,12 +146,36 @@ struct coll_triple {
     double sum, most, least;
 };
 
+/* What rank 0 tells when a situation begins, and at the end of a stage. */
+struct coll_told {
+    int candidate, calls, is_monitoring; /* no calls: the table of rules serves from now on */
+    int gives_up; /* a rank has no memory: nothing adapts on this communicator any more */
+    int verdict;
+    int period, place[COLL_PATTERN_MOST];
+};
+
+/* A meeting that goes on while calls run. */
+struct coll_meeting {
+    struct coll_family *family;
+    struct coll_situation *situation; /* NULL: there is no such meeting */
+    int calls;                        /* of the stage that ended */
+    struct coll_pattern pattern;      /* as it was then */
+    int is_telling;                   /* the broadcast has begun */
+    int is_hurried;                   /* another meeting waits for it */
+    double seconds;                   /* of its parts so far, on this rank */
+    MPI_Request request;              /* the reduce or the broadcast */
+    struct coll_told told;
+};
+
 /* What hangs on a communicator. All memory is there before the first stage. */
 struct coll_adaptive {
     struct coll_triple *own; /* what this rank tells at a meeting */
     struct coll_triple *all; /* on rank 0 of the communicator, what all tell, */
     double *times;           /* and the times of the calls in it */
-    unsigned number;         /* of the communicator, on this rank */
+    struct coll_meeting meeting;
+    struct coll_adaptive **at_end; /* this, for the end of the communicator */
+    struct coll_adaptive *next;    /* of another communicator */
+    unsigned number;               /* of the communicator, on this rank */
     int known[COLL_COLLECTIVES];
     struct coll_family *latest[COLL_COLLECTIVES];
     struct coll_family *families[COLL_COLLECTIVES][COLL_SIZES_MOST];
@@ -162,18 +193,11 @@ int coll_places(const struct coll_pattern *pattern, int *place);
 void coll_split(struct coll_family *family, int period, const int *place);
 void coll_unite(struct coll_family *family);
 
-/* What rank 0 tells when a situation begins, and at the end of a stage. */
-struct coll_told {
-    int candidate, calls, is_monitoring; /* no calls: the table of rules serves from now on */
-    int gives_up; /* a rank has no memory: nothing adapts on this communicator any more */
-    int verdict;
-    int period, place[COLL_PATTERN_MOST];
-};
-
 /* What the ranks told rank 0. */
 struct coll_report {
     struct coll_heard heard;
-    double meeting_s; /* the meeting before this one: the least time of all ranks but rank 0 */
+    double meeting_s; /* the meeting before this one: the mean time of the ranks if it went on
+                         between calls, else the least time of all ranks but rank 0 */
     double strange;   /* calls from another site than was expected, of all ranks */
     int alike;        /* whether all ranks saw their sites in the same order */
 };
@@ -188,6 +212,13 @@ int coll_report(const struct coll_comm *cc, const struct coll_situation *situati
                 const struct coll_pattern *pattern, struct coll_report *report);
 int coll_tell(const struct coll_comm *cc, struct coll_told *told);
 
+/* meeting.c: the same without waiting; on rank 0, the report is read when the reduce has ended. */
+int coll_begin_report(const struct coll_comm *cc, const struct coll_situation *situation,
+                      const struct coll_pattern *pattern, MPI_Request *request);
+void coll_read_report(const struct coll_comm *cc, const struct coll_situation *situation, int calls,
+                      struct coll_report *report);
+int coll_begin_to_tell(const struct coll_comm *cc, struct coll_told *told, MPI_Request *request);
+
 /*
  * situations.c: whether a call adapts, alike on all ranks, and its situation: NULL if this rank has
  * no memory for it.
@@ -195,23 +226,31 @@ int coll_tell(const struct coll_comm *cc, struct coll_told *told);
 int coll_adapts(const struct coll_call *call, struct coll_comm *cc, struct coll_family **family,
                 struct coll_situation **situation);
 
+/* situations.c */
+void coll_close(struct coll_situation *situation);
+
 /*
- * situations.c: open a situation, on all ranks together; it may be NULL, as above. It is NULL
+ * stages.c: open a situation, on all ranks together; it may be NULL, as above. It is NULL
  * afterwards where the table of rules serves.
  */
 int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
               struct coll_situation **situation, const struct coll_option *chosen);
-void coll_close(struct coll_situation *situation);
 
-/* situations.c: a call of a stage's candidate took so long; at the end of the stage, ranks meet. */
-int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
-                   struct coll_situation *situation);
+/* stages.c: a call of a stage's candidate took so long; at the end of the stage, ranks meet. */
+int coll_go_on(struct coll_comm *cc, struct coll_family *family, struct coll_situation *situation);
+
+/*
+ * stages.c: where the communicator ends, or adapts no more: wait for what a meeting has begun, and
+ * drop it. situations.c: the same of all communicators, where MPI ends.
+ */
+int coll_leave_meeting(struct coll_adaptive *adaptive);
+void coll_leave_meetings(void);
 static inline int coll_took(struct coll_comm *cc, struct coll_family *family,
                             struct coll_situation *situation, uint64_t ticks) {
     situation->ticks[situation->done++] = ticks;
-    if (situation->done < situation->stage.calls)
+    if (situation->done < situation->due)
         return MPI_SUCCESS;
-    return coll_end_stage(cc, family, situation);
+    return coll_go_on(cc, family, situation);
 }
 
 /*
@@ -224,6 +263,7 @@ struct coll_record *coll_learn(const struct coll_call *call, const struct coll_c
 void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage,
                       const struct coll_heard *heard, const struct coll_stage *next,
                       const char *why);
+void coll_learn_passed(struct coll_record *record, int calls); /* in the latest meeting */
 void coll_learn_meeting(struct coll_record *record, double seconds);
 void coll_learn_pause(struct coll_record *record, int is_paused); /* while sites are apart */
 void coll_learn_write(void);

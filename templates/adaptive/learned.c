@@ -121,9 +121,8 @@ struct coll_record *coll_learn(const struct coll_call *call, const struct coll_c
     return record;
 }
 
-/* The place of the next stage; of those between the first and the latest ones none is kept. */
-static struct stage_record *place_for(struct coll_record *record) {
-    const unsigned long number = record->stages++;
+/* The place of a stage; of those between the first and the latest ones none is kept. */
+static struct stage_record *stage_of(struct coll_record *record, unsigned long number) {
     return number < FIRST ? &record->first[number] : &record->latest[(number - FIRST) % LATEST];
 }
 
@@ -147,7 +146,7 @@ void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage
     if (record == NULL)
         return;
     if (coll_settings()->adaptive->learn != NULL) {
-        struct stage_record *kept = place_for(record);
+        struct stage_record *kept = stage_of(record, record->stages++);
         keep_times(kept, heard);
         kept->stage = *stage;
         kept->skew_s = heard->skew_s;
@@ -161,6 +160,15 @@ void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage
         record->selected_after = stage->is_monitoring ? 0 : (long)record->calls;
     if (next->is_monitoring && next->candidate != 0 && record->left_for < 0)
         record->left_for = next->candidate;
+}
+
+/* Calls that were made in the meeting after the latest stage, and are not of the next one. */
+void coll_learn_passed(struct coll_record *record, int calls) {
+    if (record == NULL || calls == 0)
+        return;
+    record->calls += (unsigned long)calls;
+    if (record->stages > 0)
+        stage_of(record, record->stages - 1)->stage.calls += calls;
 }
 
 void coll_learn_meeting(struct coll_record *record, double seconds) {

@@ -1,4 +1,4 @@
-/* The end of a stage: one reduce to rank 0, one broadcast, on the private communicator. */
+/* Meetings: one reduce to rank 0, one broadcast, on the private communicator. */
 #include <math.h>
 #include <pthread.h>
 
@@ -64,7 +64,7 @@ static int end_of(int begin, int calls) {
 
 /*
  * What this rank tells: the times of the calls; after them, what it saw of its call sites, and what
- * the meeting before took it. Rank 0 is the root, so it leaves before the others have the
+ * the meeting before took it. Rank 0 is the root, so it leaves a meeting before the others have the
  * broadcast: its time never is the least.
  */
 static int fill(struct coll_triple *own, const struct coll_situation *situation,
@@ -81,18 +81,20 @@ static int fill(struct coll_triple *own, const struct coll_situation *situation,
         own[count++] = (struct coll_triple){seconds, seconds, seconds};
     }
     own[count++] = (struct coll_triple){pattern->strange, hash, hash};
-    own[count++] = (struct coll_triple){met, met, cc->rank == 0 && cc->size > 1 ? HUGE_VAL : met};
+    const int is_hidden = !situation->met_between && cc->rank == 0 && cc->size > 1;
+    own[count++] = (struct coll_triple){met, met, is_hidden ? HUGE_VAL : met};
     return count;
 }
 
-static void read_all(const struct coll_triple *all, int calls, int ranks, double *room,
-                     struct coll_report *report) {
+void coll_read_report(const struct coll_comm *cc, const struct coll_situation *situation, int calls,
+                      struct coll_report *report) {
+    double *room = cc->adaptive->times;
     double *mean = room, *most = room + calls, skew = 0;
-    const struct coll_triple *told = all;
+    const struct coll_triple *told = cc->adaptive->all;
     for (int begin = 0, end; begin < calls; begin = end, ++told) {
         end = end_of(begin, calls);
         for (int i = begin; i < end; ++i) {
-            mean[i] = told->sum / ranks;
+            mean[i] = told->sum / cc->size;
             most[i] = told->most;
             skew += told->most - told->least;
         }
@@ -101,7 +103,7 @@ static void read_all(const struct coll_triple *all, int calls, int ranks, double
         (struct coll_heard){.calls = calls, .mean_s = mean, .max_s = most, .skew_s = skew / calls};
     report->strange = told[0].sum;
     report->alike = told[0].most == told[0].least;
-    report->meeting_s = told[1].least;
+    report->meeting_s = situation->met_between ? told[1].sum / cc->size : told[1].least;
 }
 
 /* MPI has ended, and what it knew with it. */
@@ -128,10 +130,22 @@ int coll_report(const struct coll_comm *cc, const struct coll_situation *situati
     COLL_TRY(
         PMPI_Reduce(adaptive->own, adaptive->all, count, triple_type, combine_op, 0, cc->comm));
     if (cc->rank == 0)
-        read_all(adaptive->all, calls, cc->size, adaptive->times, report);
+        coll_read_report(cc, situation, calls, report);
     return MPI_SUCCESS;
+}
+
+int coll_begin_report(const struct coll_comm *cc, const struct coll_situation *situation,
+                      const struct coll_pattern *pattern, MPI_Request *request) {
+    const struct coll_adaptive *adaptive = cc->adaptive;
+    const int count = fill(adaptive->own, situation, pattern, cc);
+    return PMPI_Ireduce(adaptive->own, adaptive->all, count, triple_type, combine_op, 0, cc->comm,
+                        request);
 }
 
 int coll_tell(const struct coll_comm *cc, struct coll_told *told) {
     return PMPI_Bcast(told, sizeof *told / sizeof(int), MPI_INT, 0, cc->comm);
+}
+
+int coll_begin_to_tell(const struct coll_comm *cc, struct coll_told *told, MPI_Request *request) {
+    return PMPI_Ibcast(told, sizeof *told / sizeof(int), MPI_INT, 0, cc->comm, request);
 }

@@ -27,7 +27,8 @@ struct coll_problem {
     uint64_t seed;
     double
         margin; /* a candidate whose known time is above so many times the least does not enter */
-    double meeting_s; /* what a meeting of the ranks takes, without waiting; 0: not known yet */
+    double meeting_s; /* what a meeting of the ranks takes before the next call; 0: not known yet */
+    double hidden_s;  /* and one after a monitoring period, which goes on while calls run */
 };
 
 /* So many calls of a candidate. After the last one the ranks meet. */
@@ -98,7 +99,8 @@ static inline double coll_noise(const struct coll_heard *heard, int most) {
     double sum = 0;
     for (int i = 1; i < count; ++i)
         sum += times[i] > times[i - 1] ? times[i] - times[i - 1] : times[i - 1] - times[i];
-    return count > 1 && mean > 0 ? 0.886 * sum / (count - 1) / mean : 0; /* root of pi over 2 */
+    return count > 1 && mean > 0 ? 0.886 * sum / (count - 1) / mean
+                                 : 0; /* half of the root of pi */
 }
 
 /*

@@ -1,9 +1,45 @@
-/* Which situation a call belongs to, and its stages. */
+/* Which situation a call belongs to. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "adaptive.h"
+
+/* What hangs on all communicators. */
+static struct coll_adaptive *all;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void enter_in_list(struct coll_adaptive *adaptive) {
+    pthread_mutex_lock(&mutex);
+    adaptive->next = all;
+    all = adaptive;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void leave_list(const struct coll_adaptive *adaptive) {
+    pthread_mutex_lock(&mutex);
+    struct coll_adaptive **place = &all;
+    while (*place != NULL && *place != adaptive)
+        place = &(*place)->next;
+    if (*place != NULL)
+        *place = adaptive->next;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* Programs need not free their communicators before MPI ends, but no request may be active then. */
+void coll_leave_meetings(void) {
+    pthread_mutex_lock(&mutex);
+    for (struct coll_adaptive *one = all; one != NULL; one = one->next)
+        coll_leave_meeting(one);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* All ranks are about to free the communicator. */
+static int end_with(void *data) {
+    struct coll_adaptive *const *adaptive = data;
+    return *adaptive == NULL ? MPI_SUCCESS : coll_leave_meeting(*adaptive);
+}
 
 /* What hangs on a communicator, made by its first call that adapts; NULL if there is no memory. */
 static struct coll_adaptive *adaptive_of(struct coll_comm *cc) {
@@ -19,10 +55,15 @@ static struct coll_adaptive *adaptive_of(struct coll_comm *cc) {
         made->all = malloc(room * sizeof *made->all);
         made->times = malloc(2 * room * sizeof *made->times);
     }
-    if (made->own == NULL || (cc->rank == 0 && (made->all == NULL || made->times == NULL))) {
+    made->meeting.request = MPI_REQUEST_NULL;
+    made->at_end = coll_comm_at_end(cc, sizeof(struct coll_adaptive *), end_with);
+    if (made->own == NULL || made->at_end == NULL ||
+        (cc->rank == 0 && (made->all == NULL || made->times == NULL))) {
         coll_free_adaptive(made);
         return NULL;
     }
+    *made->at_end = made;
+    enter_in_list(made);
     made->number = atomic_fetch_add(&communicators, 1);
     cc->adaptive = made;
     return made;
@@ -96,6 +137,7 @@ static void free_family(struct coll_family *family) {
 void coll_free_adaptive(struct coll_adaptive *adaptive) {
     if (adaptive == NULL)
         return;
+    leave_list(adaptive);
     for (int i = 0; i < COLL_COLLECTIVES; ++i)
         for (int k = 0; k < adaptive->known[i]; ++k)
             free_family(adaptive->families[i][k]);
@@ -103,171 +145,4 @@ void coll_free_adaptive(struct coll_adaptive *adaptive) {
     free(adaptive->all);
     free(adaptive->times);
     free(adaptive);
-}
-
-/* Begin a stage, or close the situation if there is none. */
-static void begin(struct coll_situation *situation, const struct coll_told *told) {
-    situation->done = 0;
-    situation->stage = (struct coll_stage){
-        .candidate = told->candidate, .calls = told->calls, .is_monitoring = told->is_monitoring};
-    if (told->calls == 0)
-        coll_close(situation);
-}
-
-/*
- * The next stage, as rank 0 tells it. A policy that asks for an unknown candidate, or for no call,
- * ends the situation.
- */
-static struct coll_told to_tell(const struct coll_situation *situation, struct coll_stage stage) {
-    const int most = coll_stage_most();
-    struct coll_told told = {.candidate = stage.candidate,
-                             .calls = stage.calls < most ? stage.calls : most,
-                             .is_monitoring = stage.is_monitoring};
-    if (stage.candidate < 0 || stage.candidate >= situation->count || stage.calls < 1)
-        told.calls = 0;
-    return told;
-}
-
-/* On rank 0: the policy, and its first stage. */
-static struct coll_stage start(struct coll_situation *situation) {
-    const struct coll_options *options = coll_settings()->adaptive;
-    situation->problem = (struct coll_problem){.candidates = situation->count,
-                                               .candidate = situation->candidates,
-                                               .iterations = options->iterations,
-                                               .epsilon = options->epsilon,
-                                               .delta = options->delta,
-                                               .delta_bound = options->delta_bound,
-                                               .seed = options->seed};
-    situation->state = calloc(1, options->policy->bytes(&situation->problem));
-    if (situation->state == NULL)
-        return (struct coll_stage){0, 0, 0};
-    options->policy->start(situation->state, &situation->problem);
-    return options->policy->next(situation->state, NULL);
-}
-
-/* The candidates, and room for the times of a stage: whether there is memory for them. */
-static int fill(struct coll_situation *situation, int count, const struct coll_call *call,
-                struct coll_comm *cc, const struct coll_option *chosen) {
-    situation->options = malloc((size_t)count * sizeof *situation->options);
-    situation->candidates = malloc((size_t)count * sizeof *situation->candidates);
-    situation->ticks = malloc((size_t)coll_stage_most() * sizeof *situation->ticks);
-    if (situation->options == NULL || situation->candidates == NULL || situation->ticks == NULL)
-        return 0;
-    situation->count =
-        coll_list_options(call, cc, chosen, situation->options, situation->candidates);
-    return 1;
-}
-
-/* A rank has no memory for a situation: nothing adapts there any more. */
-static void give_up(struct coll_comm *cc) {
-    coll_free_adaptive(cc->adaptive);
-    cc->adaptive = NULL;
-    cc->no_adaptive = 1;
-}
-
-/*
- * The first call of a situation: all ranks list its candidates, which are alike, and rank 0 tells
- * the first stage. Where one rank has no memory, no rank goes on.
- */
-int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_family *family,
-              struct coll_situation **situation, const struct coll_option *chosen) {
-    struct coll_situation *opened = *situation;
-    struct coll_told told = {0};
-    int all = 0;
-    *situation = NULL;
-    const int count = coll_list_options(call, cc, chosen, NULL, NULL);
-    if (count >= 2)
-        COLL_TRY(coll_comm_private(call->comm, cc));
-    if (count < 2 || cc->kind == COLL_KIND_NATIVE) /* there is nothing to choose from */
-        return MPI_SUCCESS;
-    const int own = opened != NULL && coll_can_meet() && fill(opened, count, call, cc, chosen);
-    int error = coll_ask_all(cc, own, &all);
-    if (error == MPI_SUCCESS && cc->rank == 0 && all) {
-        told = to_tell(opened, start(opened));
-        opened->record = coll_learn(call, cc, family, opened);
-    }
-    told.gives_up = !all;
-    if (error == MPI_SUCCESS)
-        error = coll_tell(cc, &told);
-    if (error != MPI_SUCCESS || told.gives_up) {
-        give_up(cc);
-        return error;
-    }
-    opened->is_open = 1;
-    begin(opened, &told);
-    *situation = opened->is_closed ? NULL : opened;
-    return MPI_SUCCESS;
-}
-
-/*
- * On rank 0. Ranks that come early wait in a meeting for late ones, as most would in the next call.
- * So what a meeting costs is what it takes the rank that comes last: the least time. The first time
- * alone may be a chance one, so two must be known.
- */
-static void note_meeting(struct coll_situation *situation, double seconds) {
-    double times[COLL_MEETINGS];
-    if (seconds <= 0) /* there was no meeting before this one */
-        return;
-    situation->meeting_s[situation->meetings++ % COLL_MEETINGS] = seconds;
-    const int known = situation->meetings < COLL_MEETINGS ? situation->meetings : COLL_MEETINGS;
-    memcpy(times, situation->meeting_s, sizeof times);
-    if (known > 1)
-        situation->problem.meeting_s = coll_median(times, known);
-}
-
-/*
- * What the policy hears. Collectives with a root let some ranks go before it has ended, and what
- * follows waits instead: so the rank that takes longest counts there.
- */
-static struct coll_heard to_hear(enum coll_collective collective, const struct coll_heard *heard) {
-    struct coll_heard told = *heard;
-    if (coll_has_root(collective))
-        told.mean_s = heard->max_s;
-    return told;
-}
-
-/* On rank 0: what the policy says to what was heard, and what becomes of the call sites. */
-static struct coll_told judge(struct coll_family *family, struct coll_situation *situation,
-                              const struct coll_report *report) {
-    const struct coll_policy *policy = coll_settings()->adaptive->policy;
-    const struct coll_stage before = situation->stage;
-    const struct coll_heard heard = to_hear(family->collective, &report->heard);
-    note_meeting(situation, report->meeting_s);
-    const struct coll_stage next = policy->next(situation->state, &heard);
-    struct coll_told told = to_tell(situation, next);
-    told.verdict = coll_judge_sites(&family->pattern, report->alike, report->strange);
-    if (told.verdict == COLL_SPLIT)
-        told.period = coll_places(&family->pattern, told.place);
-    coll_learn_stage(situation->record, &before, &report->heard, &next,
-                     policy->why(situation->state));
-    return told;
-}
-
-/* After an error, the table of rules serves here: MPI does not say what works after one. */
-int coll_end_stage(struct coll_comm *cc, struct coll_family *family,
-                   struct coll_situation *situation) {
-    struct coll_told told = {0};
-    struct coll_report report;
-    const double begun = PMPI_Wtime();
-    int error = coll_report(cc, situation, &family->pattern, &report);
-    if (error == MPI_SUCCESS && cc->rank == 0)
-        told = judge(family, situation, &report);
-    if (error == MPI_SUCCESS)
-        error = coll_tell(cc, &told);
-    if (error != MPI_SUCCESS) {
-        coll_close(situation);
-        return error;
-    }
-    situation->met_s = PMPI_Wtime() - begun;
-    coll_learn_meeting(situation->record, situation->met_s);
-    begin(situation, &told);
-    family->pattern.strange = 0;
-    if (told.verdict == COLL_SPLIT) {
-        coll_learn_pause(family->whole.record, 1);
-        coll_split(family, told.period, told.place);
-    } else if (told.verdict == COLL_FOLD) {
-        coll_learn_pause(family->whole.record, 0);
-        coll_unite(family); /* closes the situation, if it is of one site */
-    }
-    return MPI_SUCCESS;
 }

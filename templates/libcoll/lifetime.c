@@ -106,6 +106,9 @@ static int leave_world(MPI_Comm comm, int key, void *attribute, void *extra) {
     (void)attribute;
     (void)extra;
     atomic_store(&world_over, 1);
+#ifdef COLL_ADAPTIVE
+    coll_leave_meetings();
+#endif
     if (atomic_load(&sessions) > 0)
         coll_comm_leave_world();
     else

@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from stagegen.generate import Toolchain, run_make
 from stagegen.library import write_library
 from stagegen.measure.launch.base import Job, Streams
 from stagegen.measure.launch.local import LocalLauncher
+from stagegen.topology import Topology
+from stagegen.tune.decision import Table
 from tests.mpi import support
 
 #: MPICH of Debian 12 may wait forever in MPI_Finalize where all messages go over TCP.
@@ -130,13 +132,16 @@ def of_catalogue(
     *flags: str,
     adaptive: Known | None = None,
     slots: int = 1,
+    tables: Callable[[Topology, Catalogue], Sequence[Table]] = support.tables,
 ) -> Path:
     """Return the folder of a library with the routines of a catalogue, which `title` names."""
     topology = support.cluster(ranks, slots)
     name = "-".join(map(_plain, (mpi.mpicc, f"{ranks}x{slots}", title, *flags)))
     with support.to_be_made(name) as (folder, empty):
         if empty:
-            decision = support.decision(topology, catalogue)
+            decision = replace(
+                support.decision(topology, catalogue), tables=tuple(tables(topology, catalogue))
+            )
             write_library(folder, topology, catalogue, decision, {}, adaptive)
             add_flags(folder, *flags)
             for target in ("libcoll.so", "libcoll.a"):

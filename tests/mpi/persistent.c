@@ -35,6 +35,10 @@ struct operation {
     MPI_Comm comm; /* MPI_COMM_NULL once it was freed before its request */
     int is_made, is_started, rank, size, count, root, in_place, is_vector, is_large;
     int counts[PEERS_MOST], places[PEERS_MOST], from[PEERS_MOST], from_places[PEERS_MOST];
+    struct {
+        MPI_Count counts[PEERS_MOST], from[PEERS_MOST];
+        MPI_Aint places[PEERS_MOST], from_places[PEERS_MOST];
+    } large; /* the same, for calls with large counts */
     int *send, *recv, *expected;
     size_t room;
     MPI_Datatype type;
@@ -77,102 +81,173 @@ static void lay_out(struct operation *one) {
     }
 }
 
-/* The same call of MPI_..._init or, blocking and native, for the results. */
-static void call_it(struct operation *one, int *recv, int native) {
-    const int is_root = one->rank == one->root,
-              has_root = one->kind >= REDUCE && one->kind <= SCATTER;
+/* What all calls of an operation take, from the place of its root on. */
+struct common_arguments {
+    const void *send;
+    void *recv, *part; /* part: where a scatter receives */
+    int n, mine, root;
+    MPI_Datatype type;
+    MPI_Comm comm;
+};
+
+static struct common_arguments arguments_of(const struct operation *one, int *recv) {
+    const int is_root = one->rank == one->root;
+    const int has_root = one->kind >= REDUCE && one->kind <= SCATTER;
     const int in_place = one->in_place && (is_root || !has_root);
-    const void *send = in_place && one->kind != SCATTER ? MPI_IN_PLACE : one->send;
-    void *part = in_place && one->kind == SCATTER ? MPI_IN_PLACE : recv;
-    const MPI_Datatype type = one->type;
-    MPI_Request *request = &one->request;
-    const int n = one->count, mine = one->from[one->rank];
-    const MPI_Comm comm = one->comm;
+    return (struct common_arguments){.send = in_place && one->kind != SCATTER ? MPI_IN_PLACE
+                                                                              : one->send,
+                                     .recv = recv,
+                                     .part = in_place && one->kind == SCATTER ? MPI_IN_PLACE : recv,
+                                     .n = one->count,
+                                     .mine = one->from[one->rank],
+                                     .root = one->root,
+                                     .type = one->type,
+                                     .comm = one->comm};
+}
+
+/* Blocking and native, for the results that are right. */
+static void call_native(const struct operation *one, int *recv) {
+    const struct common_arguments a = arguments_of(one, recv);
     switch (one->kind) {
     case ALLTOALL:
-        if (native)
-            PMPI_Alltoall(send, n, type, recv, n, type, comm);
-        else if (one->is_large)
-            MPI_Alltoall_init_c(send, n, type, recv, n, type, comm, MPI_INFO_NULL, request);
-        else
-            MPI_Alltoall_init(send, n, type, recv, n, type, comm, MPI_INFO_NULL, request);
+        PMPI_Alltoall(a.send, a.n, a.type, a.recv, a.n, a.type, a.comm);
         break;
     case ALLTOALLV:
-        if (native)
-            PMPI_Alltoallv(send, one->counts, one->places, type, recv, one->from, one->from_places,
-                           type, comm);
-        else
-            MPI_Alltoallv_init(send, one->counts, one->places, type, recv, one->from,
-                               one->from_places, type, comm, MPI_INFO_NULL, request);
+        PMPI_Alltoallv(a.send, one->counts, one->places, a.type, a.recv, one->from,
+                       one->from_places, a.type, a.comm);
         break;
     case ALLGATHER:
-        if (native)
-            PMPI_Allgather(send, n, type, recv, n, type, comm);
-        else
-            MPI_Allgather_init(send, n, type, recv, n, type, comm, MPI_INFO_NULL, request);
+        PMPI_Allgather(a.send, a.n, a.type, a.recv, a.n, a.type, a.comm);
         break;
     case ALLGATHERV:
-        if (native)
-            PMPI_Allgatherv(send, mine, type, recv, one->from, one->from_places, type, comm);
-        else
-            MPI_Allgatherv_init(send, mine, type, recv, one->from, one->from_places, type, comm,
-                                MPI_INFO_NULL, request);
+        PMPI_Allgatherv(a.send, a.mine, a.type, a.recv, one->from, one->from_places, a.type,
+                        a.comm);
         break;
     case ALLREDUCE:
-        if (native)
-            PMPI_Allreduce(send, recv, n, MPI_INT, MPI_SUM, comm);
-        else if (one->is_large)
-            MPI_Allreduce_init_c(send, recv, n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, request);
-        else
-            MPI_Allreduce_init(send, recv, n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, request);
+        PMPI_Allreduce(a.send, a.recv, a.n, MPI_INT, MPI_SUM, a.comm);
         break;
     case BCAST:
-        if (native)
-            PMPI_Bcast(recv, n, type, one->root, comm);
-        else
-            MPI_Bcast_init(recv, n, type, one->root, comm, MPI_INFO_NULL, request);
+        PMPI_Bcast(a.recv, a.n, a.type, a.root, a.comm);
         break;
     case REDUCE:
-        if (native)
-            PMPI_Reduce(send, recv, n, MPI_INT, MPI_SUM, one->root, comm);
-        else if (one->is_large)
-            MPI_Reduce_init_c(send, recv, n, MPI_INT, MPI_SUM, one->root, comm, MPI_INFO_NULL,
-                              request);
-        else
-            MPI_Reduce_init(send, recv, n, MPI_INT, MPI_SUM, one->root, comm, MPI_INFO_NULL,
-                            request);
+        PMPI_Reduce(a.send, a.recv, a.n, MPI_INT, MPI_SUM, a.root, a.comm);
         break;
     case GATHER:
-        if (native)
-            PMPI_Gather(send, n, type, recv, n, type, one->root, comm);
-        else
-            MPI_Gather_init(send, n, type, recv, n, type, one->root, comm, MPI_INFO_NULL, request);
+        PMPI_Gather(a.send, a.n, a.type, a.recv, a.n, a.type, a.root, a.comm);
         break;
     case SCATTER:
-        if (native)
-            PMPI_Scatter(send, n, type, part, n, type, one->root, comm);
-        else
-            MPI_Scatter_init(send, n, type, part, n, type, one->root, comm, MPI_INFO_NULL, request);
+        PMPI_Scatter(a.send, a.n, a.type, a.part, a.n, a.type, a.root, a.comm);
         break;
     case BARRIER:
-        if (native)
-            PMPI_Barrier(comm);
-        else
-            MPI_Barrier_init(comm, MPI_INFO_NULL, request);
+        PMPI_Barrier(a.comm);
         break;
     case REDUCE_SCATTER:
-        if (native)
-            PMPI_Reduce_scatter(send, recv, one->from, MPI_INT, MPI_SUM, comm);
-        else
-            MPI_Reduce_scatter_init(send, recv, one->from, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
-                                    request);
+        PMPI_Reduce_scatter(a.send, a.recv, one->from, MPI_INT, MPI_SUM, a.comm);
         break;
     case REDUCE_SCATTER_BLOCK:
-        if (native)
-            PMPI_Reduce_scatter_block(send, recv, n, MPI_INT, MPI_SUM, comm);
-        else
-            MPI_Reduce_scatter_block_init(send, recv, n, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
-                                          request);
+        PMPI_Reduce_scatter_block(a.send, a.recv, a.n, MPI_INT, MPI_SUM, a.comm);
+        break;
+    }
+}
+
+static void init(struct operation *one) {
+    const struct common_arguments a = arguments_of(one, one->recv);
+    const MPI_Info info = MPI_INFO_NULL;
+    MPI_Request *request = &one->request;
+    switch (one->kind) {
+    case ALLTOALL:
+        MPI_Alltoall_init(a.send, a.n, a.type, a.recv, a.n, a.type, a.comm, info, request);
+        break;
+    case ALLTOALLV:
+        MPI_Alltoallv_init(a.send, one->counts, one->places, a.type, a.recv, one->from,
+                           one->from_places, a.type, a.comm, info, request);
+        break;
+    case ALLGATHER:
+        MPI_Allgather_init(a.send, a.n, a.type, a.recv, a.n, a.type, a.comm, info, request);
+        break;
+    case ALLGATHERV:
+        MPI_Allgatherv_init(a.send, a.mine, a.type, a.recv, one->from, one->from_places, a.type,
+                            a.comm, info, request);
+        break;
+    case ALLREDUCE:
+        MPI_Allreduce_init(a.send, a.recv, a.n, MPI_INT, MPI_SUM, a.comm, info, request);
+        break;
+    case BCAST:
+        MPI_Bcast_init(a.recv, a.n, a.type, a.root, a.comm, info, request);
+        break;
+    case REDUCE:
+        MPI_Reduce_init(a.send, a.recv, a.n, MPI_INT, MPI_SUM, a.root, a.comm, info, request);
+        break;
+    case GATHER:
+        MPI_Gather_init(a.send, a.n, a.type, a.recv, a.n, a.type, a.root, a.comm, info, request);
+        break;
+    case SCATTER:
+        MPI_Scatter_init(a.send, a.n, a.type, a.part, a.n, a.type, a.root, a.comm, info, request);
+        break;
+    case BARRIER:
+        MPI_Barrier_init(a.comm, info, request);
+        break;
+    case REDUCE_SCATTER:
+        MPI_Reduce_scatter_init(a.send, a.recv, one->from, MPI_INT, MPI_SUM, a.comm, info, request);
+        break;
+    case REDUCE_SCATTER_BLOCK:
+        MPI_Reduce_scatter_block_init(a.send, a.recv, a.n, MPI_INT, MPI_SUM, a.comm, info, request);
+        break;
+    }
+}
+
+/* The same with counts of type MPI_Count, and displacements of type MPI_Aint. */
+static void init_large(struct operation *one) {
+    const struct common_arguments a = arguments_of(one, one->recv);
+    const MPI_Info info = MPI_INFO_NULL;
+    MPI_Request *request = &one->request;
+    for (int rank = 0; rank < one->size; ++rank) {
+        one->large.counts[rank] = one->counts[rank];
+        one->large.places[rank] = one->places[rank];
+        one->large.from[rank] = one->from[rank];
+        one->large.from_places[rank] = one->from_places[rank];
+    }
+    switch (one->kind) {
+    case ALLTOALL:
+        MPI_Alltoall_init_c(a.send, a.n, a.type, a.recv, a.n, a.type, a.comm, info, request);
+        break;
+    case ALLTOALLV:
+        MPI_Alltoallv_init_c(a.send, one->large.counts, one->large.places, a.type, a.recv,
+                             one->large.from, one->large.from_places, a.type, a.comm, info,
+                             request);
+        break;
+    case ALLGATHER:
+        MPI_Allgather_init_c(a.send, a.n, a.type, a.recv, a.n, a.type, a.comm, info, request);
+        break;
+    case ALLGATHERV:
+        MPI_Allgatherv_init_c(a.send, a.mine, a.type, a.recv, one->large.from,
+                              one->large.from_places, a.type, a.comm, info, request);
+        break;
+    case ALLREDUCE:
+        MPI_Allreduce_init_c(a.send, a.recv, a.n, MPI_INT, MPI_SUM, a.comm, info, request);
+        break;
+    case BCAST:
+        MPI_Bcast_init_c(a.recv, a.n, a.type, a.root, a.comm, info, request);
+        break;
+    case REDUCE:
+        MPI_Reduce_init_c(a.send, a.recv, a.n, MPI_INT, MPI_SUM, a.root, a.comm, info, request);
+        break;
+    case GATHER:
+        MPI_Gather_init_c(a.send, a.n, a.type, a.recv, a.n, a.type, a.root, a.comm, info, request);
+        break;
+    case SCATTER:
+        MPI_Scatter_init_c(a.send, a.n, a.type, a.part, a.n, a.type, a.root, a.comm, info, request);
+        break;
+    case BARRIER: /* it has no counts */
+        MPI_Barrier_init(a.comm, info, request);
+        break;
+    case REDUCE_SCATTER:
+        MPI_Reduce_scatter_init_c(a.send, a.recv, one->large.from, MPI_INT, MPI_SUM, a.comm, info,
+                                  request);
+        break;
+    case REDUCE_SCATTER_BLOCK:
+        MPI_Reduce_scatter_block_init_c(a.send, a.recv, a.n, MPI_INT, MPI_SUM, a.comm, info,
+                                        request);
         break;
     }
 }
@@ -207,7 +282,7 @@ static void make(struct operation *one, int which) {
     one->send = calloc(one->room, sizeof *one->send);
     one->recv = calloc(one->room, sizeof *one->recv);
     one->expected = calloc(one->room, sizeof *one->expected);
-    call_it(one, one->recv, 0);
+    (one->is_large ? init_large : init)(one);
     if (one->is_vector) /* which the operation keeps */
         MPI_Type_free(&one->type);
 }
@@ -220,7 +295,7 @@ static void prepare(struct operation *one) {
     }
     if (one->is_vector)
         one->type = vector_type();
-    call_it(one, one->expected, 1);
+    call_native(one, one->expected);
     if (one->is_vector)
         MPI_Type_free(&one->type);
 }

@@ -315,6 +315,26 @@ def test_each_rank_may_write_what_its_communicators_learned(tmp_path):
     assert files[1]["situations"]
 
 
+#: Links a program that counts the library's requests.
+WRAPS = tuple(
+    f"-Wl,--wrap={name}" for name in ("PMPI_Ireduce", "PMPI_Ibcast", "PMPI_Wait", "PMPI_Comm_free")
+)
+
+
+@pytest.mark.parametrize("calls", [5, 6, 7, 10, 13, 16])
+@pytest.mark.parametrize("end", ["free", "keep", "two"])
+def test_no_meeting_goes_on_when_a_communicator_or_mpi_ends(end, calls):
+    """A period has five calls, and two more pass until its meeting has ended."""
+    program = adapting.program("adaptive_pending.c", *WRAPS)
+    result = adapting.run(end, calls, of=program, LIBCOLL_ADAPTIVE="guard,sites=0")
+    assert "not so" not in result.stderr
+
+
+def passed_of(situation):
+    """How many calls passed while the meetings after short stages went on, that no stage heard."""
+    return {one["calls"] - len(one["mean_s"]) for one in situation["stages"] if one["mean_s"]}
+
+
 def test_guard_leaves_a_routine_that_turns_slow_and_says_so(tmp_path):
     """From the 500th call on, it sleeps for 20 ms in each. A period may have hundreds of calls."""
     path = tmp_path / "learned.json"
@@ -329,4 +349,6 @@ def test_guard_leaves_a_routine_that_turns_slow_and_says_so(tmp_path):
     assert others > sum(stage["calls"] for stage in latest) / 2, "it may be tried again"
     (line,) = result.stderr.splitlines()
     assert line.startswith("libcoll: guard: 1 of 1 situations left the table's choice, and 0 of")
+    assert passed_of(situation) <= {0, 2}
+    assert 2 in passed_of(situation), "the meeting after the period before the trial"
     assert "from turncoat to " in line

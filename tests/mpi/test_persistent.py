@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
+from stagegen.tune.candidates import default_candidate
+from stagegen.tune.decision import Rule
 from tests.mpi import builds, support
 from tests.mpi.test_threads import ENVIRONMENT, fixed_addresses
 
@@ -207,6 +210,47 @@ def test_the_trace_counts_the_starts_of_operations_that_have_a_plan(choice, star
     ).stderr
     line = r"rank 0: \w+ +persistent, planned +(\d+)\.\.\d+ +bytes +(\d+) starts"
     assert [(int(first), int(count)) for first, count in re.findall(line, told)] == starts
+
+
+def served_by(algorithms):
+    """What makes tables whose rule for allreduce has these algorithms, in this order."""
+
+    def tables(topology, catalogue):
+        of_name = {one.name: one for one in catalogue.algorithms if one.collective == "allreduce"}
+        first, *others = (default_candidate(of_name[name]) for name in algorithms)
+        rules = (Rule(0, first, alternatives=tuple(others)),)
+        return [
+            replace(one, rules=rules) if one.collective == "allreduce" else one
+            for one in support.tables(topology, catalogue)
+        ]
+
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "starts"),
+    [
+        (("token_tree", "lanes", "recursive_doubling"), [(256, 3)]),
+        (("token_tree", "lanes"), []),
+        (("token_tree", "recursive_doubling", "lanes"), [(256, 3)]),
+    ],
+)
+def test_a_plan_is_that_of_the_first_alternative_that_has_one(algorithms, starts):
+    """The token tree and the lanes have no steps."""
+    mpi = builds.Mpi.of_environment()
+    chosen = [
+        one
+        for one in support.CATALOGUE.algorithms
+        if (one.collective, one.name) in {("allreduce", name) for name in algorithms}
+    ]
+    own = builds.of_catalogue(
+        mpi, RANKS, "-".join(algorithms), support.few(chosen), tables=served_by(algorithms)
+    )
+    program = builds.c_program(mpi, own, "persistent_uses.c")
+    told = builds.run(mpi, RANKS, program, "counted", variables={"LIBCOLL_TRACE": "1"})
+    assert told.returncode == 0, told.stdout + told.stderr
+    line = r"rank 0: allreduce +persistent, planned +(\d+)\.\.\d+ +bytes +(\d+) starts"
+    assert [(int(one), int(count)) for one, count in re.findall(line, told.stderr)] == starts
 
 
 @pytest.mark.parametrize(("choice", "planned"), [("auto", [131072]), ("tokens", [32768, 131072])])

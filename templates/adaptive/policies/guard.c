@@ -6,9 +6,9 @@
  * second by twice the error that calls of varying times leave. From time to time the table's choice
  * is tried again, and serves again once it takes what it took before.
  *
- * Late processes make calls slow again and again, and no rival is faster. So a trial begins only
- * once earlier ones are paid: they took a small share of the time. It begins at once if calls are
- * slower than before any trial.
+ * Late processes make calls slow again and again, and no rival is faster. So a trial that finds
+ * nothing must be paid before the next one begins: by calls of which it takes a small share. A
+ * trial begins at once if calls are slower than before the latest one that found nothing.
  */
 #include "policy.h"
 
@@ -34,19 +34,20 @@ struct state {
     enum phase phase;
     int current;
     int trying;
-    int delta;      /* until the table's choice is tried again, in periods */
-    int periods;    /* since it was */
-    double usual;   /* a call of the table's choice; 0: not known yet */
-    double now;     /* a call of what serves, when it was chosen */
-    int away;       /* another one serves */
-    int settled;    /* periods that said what is usual */
-    int slow;       /* periods that were, in a row */
-    double slowest; /* a call of the slowest one of these */
-    double noise;   /* of the calls of the one of these that varied least, as a share of a call */
-    double worst;   /* a call of the slowest period before any trial */
-    double lost;    /* seconds that trials took longer than calls of what served */
-    double trial;   /* seconds of this trial with its meetings */
-    int tries;      /* and its calls */
+    int delta;           /* until the table's choice is tried again, in periods */
+    int periods;         /* since it was */
+    double usual;        /* a call of the table's choice; 0: not known yet */
+    double now;          /* a call of what serves, when it was chosen */
+    int away;            /* another one serves */
+    int settled;         /* periods that said what is usual */
+    int slow;            /* periods that were, in a row */
+    double slow_s[SLOW]; /* a call of the latest ones of these, in turn */
+    double worst;        /* a call before the latest trial that found nothing; 0: there was none */
+    double lost;         /* seconds that such trials took longer than calls of what served */
+    double trial;        /* seconds of this trial with its meetings, */
+    int tries;           /* its calls, */
+    double noise;        /* how much they vary, as a share of a call, */
+    double at_first;     /* and a call of what serves, at its beginning */
     double met;     /* seconds of the meetings for watching, and of the one before the first call */
     double watched; /* seconds of the calls that were watched */
     int finalist[FINALISTS + 1];
@@ -68,8 +69,8 @@ static void start(void *memory, const struct coll_problem *problem) {
         state->time[i] = 0;
 }
 
-static double meeting_of(const struct state *state) {
-    return state->problem->meeting_s > 0 ? state->problem->meeting_s : usual_meeting_s;
+static double or_usual(double meeting_s) {
+    return meeting_s > 0 ? meeting_s : usual_meeting_s;
 }
 
 /*
@@ -80,15 +81,33 @@ static int period_of(const struct state *state) {
     const struct coll_problem *problem = state->problem;
     const double least = (problem->iterations + 1) / 2;
     const double most = (double)problem->iterations * problem->delta_bound;
-    const double owed = state->met + meeting_of(state) - share * state->watched;
+    const double owed = state->met + or_usual(problem->hidden_s) - share * state->watched;
     const double calls = state->now > 0 ? owed / (share * state->now) : least;
     return (int)(calls < least ? least : calls > most ? most : calls);
+}
+
+/* Of the latest slow periods, so that one call that took long does not count. */
+static double lesser(const double *of_period) {
+    return coll_least(of_period, SLOW);
+}
+
+/*
+ * Whether a rival may be faster now: what slows calls down makes no candidate faster than it was.
+ * By what is known, it took so many times what the table's choice did, which took its usual time.
+ */
+static int may_win(const struct state *state, int candidate) {
+    const struct coll_problem *problem = state->problem;
+    const double own = problem->candidate[0].known_s, known = problem->candidate[candidate].known_s;
+    const double slow = state->slow_s[0] > state->slow_s[1] ? state->slow_s[0] : state->slow_s[1];
+    return own <= 0 || known <= 0 ||
+           coll_is_worth_change(problem, known / own * state->usual, slow);
 }
 
 static int next_rival(const struct state *state) {
     const struct coll_problem *problem = state->problem;
     for (int i = 0; i < problem->candidates; ++i)
-        if (state->time[i] <= 0 && coll_enters(problem, i, coll_margin(problem)))
+        if (state->time[i] <= 0 && coll_enters(problem, i, coll_margin(problem)) &&
+            may_win(state, i))
             return i;
     return -1;
 }
@@ -100,40 +119,36 @@ static void watch(struct state *state, int candidate, double time, const char *w
     state->away = candidate != 0;
     state->periods = 0;
     state->slow = 0;
-    state->slowest = 0;
     state->why = why;
 }
 
 /* No rival is faster, so what was slow is usual now: else noise would begin trial after trial. */
 static void stay(struct state *state, const char *why) {
-    const double time = state->time[state->current], slow = state->slowest;
+    const double time = state->time[state->current], slow = lesser(state->slow_s);
+    const double most = time > state->at_first ? time : state->at_first;
+    const double lost = state->trial - state->tries * most;
+    state->lost += lost > 0 ? lost : 0;
+    state->worst = slow;
     watch(state, state->current, time > slow ? time : slow, why);
-    if (state->current != 0)
-        return;
-    state->usual = state->now;
     state->settled = 0; /* the next periods may say that it was a burst */
+    if (state->current == 0)
+        state->usual = state->now;
 }
 
-/* Whether trials have taken at most their share, or this is worse than all that they were for. */
+/* Whether trials that found nothing are paid, or this is worse than what the latest was for. */
 static int may_try(const struct state *state) {
     const double worse = (1 + state->problem->epsilon) * state->worst;
-    return state->lost <= share * state->watched || state->slowest > worse;
+    return state->lost <= share * state->watched || lesser(state->slow_s) > worse;
 }
 
 static void begin_trial(struct state *state) {
-    state->worst = state->slowest > state->worst ? state->slowest : state->worst;
-    state->trial = 0;
+    state->trial = state->noise = 0;
     state->tries = 0;
     for (int i = 0; i < state->problem->candidates; ++i)
         state->time[i] = 0;
     state->phase = TRY;
     state->trying = state->current; /* as what serves is now, not as it was before */
     state->why = "slower than before: tried with its rivals";
-}
-
-static void end_trial(struct state *state) {
-    const double lost = state->trial - state->tries * state->time[state->current];
-    state->lost += lost > 0 ? lost : 0;
 }
 
 /*
@@ -187,15 +202,14 @@ static void begin_final(struct state *state) {
     for (int next; state->finalists <= FINALISTS && (next = next_finalist(state)) >= 0;)
         state->finalist[state->finalists++] = next;
     state->tried = 0;
+    state->at_first = state->time[state->current];
     state->phase = AGAIN;
     state->why = "the fastest ones: tried once more";
-    if (state->finalists == 1) {
-        end_trial(state);
+    if (state->finalists == 1)
         stay(state, "no rival is faster by the margin");
-    }
 }
 
-/* Whether a finalist is faster by the margin, and by more than chance explains. */
+/* Whether a finalist is faster by the margin, and by twice the standard error of the difference. */
 static int is_surely_faster(const struct state *state, int candidate) {
     const double own = state->time[state->current], gain = own - state->time[candidate];
     const double error = state->noise * own; /* of a call */
@@ -209,17 +223,20 @@ static void judge_final(struct state *state) {
         if (is_surely_faster(state, state->finalist[i]) &&
             state->time[state->finalist[i]] < state->time[best])
             best = state->finalist[i];
-    end_trial(state);
     if (best == state->current) {
-        stay(state, "no rival is faster once more");
+        stay(state, "no rival is faster once more by the margin");
         return;
     }
+    state->worst = 0;
     state->delta = state->problem->delta;
     watch(state, best, state->time[best], "faster than the one before by the margin");
 }
 
+/* A rival tells, too, how much calls vary: of two calls each, the mean says it of all. */
 static void try_next(struct state *state, const struct coll_heard *heard) {
     state->time[state->trying] = heard_median(heard);
+    const double tried = (double)state->tries / PROBE;
+    state->noise += (coll_noise(heard, PROBE) - state->noise) / tried;
     state->trying = next_rival(state);
     state->why = "a rival: tried";
     if (state->trying < 0)
@@ -242,19 +259,24 @@ static void judge_return(struct state *state, const struct coll_heard *heard) {
     }
     const int twice = 2 * state->delta;
     state->delta = twice < state->problem->delta_bound ? twice : state->problem->delta_bound;
-    watch(state, state->current, state->now, "the table's choice is still slower");
+    state->phase = WATCH;
+    state->periods = 0;
+    state->why = "the table's choice is still slower";
 }
 
 /*
  * What tune measured may be too much: the slowest rank's time, or of another size or shape. So the
- * first periods of the table's choice say, too, what it takes.
+ * first periods say, too, what the table's choice takes. After a trial that found nothing, they say
+ * what the one that serves takes.
  */
 static void settle(struct state *state, double mean) {
-    if (state->settled >= SETTLING || state->current != 0)
+    if (state->settled >= SETTLING)
         return;
     ++state->settled;
-    if (state->usual <= 0 || mean < state->usual)
-        state->usual = state->now = mean;
+    if (state->now <= 0 || mean < state->now)
+        state->now = mean;
+    if (state->current == 0)
+        state->usual = state->now;
 }
 
 static void judge_period(struct state *state, const struct coll_heard *heard) {
@@ -269,9 +291,7 @@ static void judge_period(struct state *state, const struct coll_heard *heard) {
     state->slow = is_slow ? state->slow + 1 : 0;
     if (is_slow) {
         state->why = "slower than before";
-        state->slowest = mean > state->slowest ? mean : state->slowest;
-        const double noise = coll_noise(heard, state->problem->iterations);
-        state->noise = state->slow == 1 || noise < state->noise ? noise : state->noise;
+        state->slow_s[state->slow % SLOW] = mean;
     }
     if (state->slow >= SLOW && may_try(state)) {
         begin_trial(state);
@@ -291,10 +311,10 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
         const struct coll_heard settled = coll_settled(heard);
         const double seconds = coll_mean(heard->mean_s, heard->calls) * heard->calls;
         if (state->phase == WATCH) {
-            state->met += meeting_of(state);
+            state->met += or_usual(state->problem->hidden_s);
             state->watched += seconds;
         } else {
-            state->trial += seconds + meeting_of(state);
+            state->trial += seconds + or_usual(state->problem->meeting_s);
             state->tries += heard->calls;
         }
         judge[state->phase](state, &settled);
