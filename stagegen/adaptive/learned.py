@@ -63,6 +63,8 @@ class Situation:
         left_out: stages between them.
         decided_by: which times the policy heard: the "mean" over the ranks, or the "max".
         is_paused: whether it stopped before its policy was done, as call sites were told apart.
+        search_s: seconds of the meetings until a candidate was selected; None if an earlier
+            library wrote the file.
     """
 
     collective: str
@@ -82,6 +84,7 @@ class Situation:
     left_out: int
     decided_by: str = "mean"
     is_paused: bool = False
+    search_s: float | None = None
 
     @property
     def title(self) -> str:
@@ -123,18 +126,23 @@ class Situation:
     def overheads(self) -> Overheads | None:
         """Return what selection cost (Table 4.19), or None if no times were kept.
 
-        The best candidate is the one with the least median. All meetings cost the same.
+        The best candidate is the one with the least median. If it is not known which meetings took
+        how long, all cost the same.
         """
         if not self.medians:
             return None
-        meetings = len(self.stages) + self.left_out
-        each = self.meetings_s / meetings if meetings else 0.0
+        searching = next((i for i, one in enumerate(self.stages) if one.is_monitoring), None)
+        before = len(self.stages) if searching is None else searching
+        share = before / (len(self.stages) + self.left_out)
+        search_s = share * self.meetings_s if self.search_s is None else self.search_s
+        after = self.calls - sum(one.calls for one in self.stages[:before])
+        watch_s = (self.meetings_s - search_s) / after if after else 0.0
         stages = [
             (one.is_monitoring, one.max_s if self.decided_by == "max" else one.mean_s)
             for one in self.stages
             if one.mean_s
         ]
-        found = overheads(stages, min(self.medians.values()), each)
+        found = overheads(stages, min(self.medians.values()), search_s, watch_s)
         return replace(found, selected_after=self.selected_after)
 
     def changes(self) -> Iterator[tuple[int, int, str]]:
@@ -259,6 +267,7 @@ def _situation(data: Mapping[str, Any]) -> Situation:
         int(data["stages_left_out"]),
         str(data.get("decided_by", "mean")),
         bool(data.get("is_paused", False)),
+        float(data["search_s"]) if "search_s" in data else None,
     )
 
 

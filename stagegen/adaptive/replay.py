@@ -12,6 +12,9 @@ from stagegen.adaptive.trace import Trace
 #: The calls during which the meeting after a monitoring period goes on (``stages.c``).
 MEETING_CALLS = 2
 
+#: Ranks tell the calls of a stage before its last ITER ones as so many means (``meeting.c``).
+EARLY_MEANS = 32
+
 
 @dataclass(frozen=True)
 class Overheads:
@@ -43,7 +46,10 @@ class Overheads:
 
 
 def overheads(
-    stages: Sequence[tuple[bool, Sequence[float]]], best_s: float, meeting_s: float
+    stages: Sequence[tuple[bool, Sequence[float]]],
+    best_s: float,
+    search_s: float,
+    watch_s: float,
 ) -> Overheads:
     """Return what selection costs.
 
@@ -52,17 +58,17 @@ def overheads(
     Args:
         stages: of each whether it monitors, and the seconds of its calls.
         best_s: seconds of a call with the best candidate.
-        meeting_s: seconds of a meeting after a stage, with the decision.
+        search_s: seconds of all meetings until the selection, with the decisions.
+        watch_s: seconds of a call, on the average, for all meetings after that.
     """
     first = next((i for i, (monitors, _) in enumerate(stages) if monitors), len(stages))
     before = [time for _, times in stages[:first] for time in times]
-    after = sum(len(times) for _, times in stages[first:])
     return Overheads(
         selected_after=len(before) if first < len(stages) else None,
-        o_ms_a_s=first * meeting_s / len(before) if before else 0.0,
+        o_ms_a_s=search_s / len(before) if before else 0.0,
         o_ms_c_s=sum(before) / len(before) if before else 0.0,
         excess_s=sum(time - best_s for time in before),
-        o_ma_s=(len(stages) - first) * meeting_s / after if after else 0.0,
+        o_ma_s=watch_s,
     )
 
 
@@ -135,6 +141,25 @@ class Replayed:
         }
 
 
+def told(times: Sequence[float], iterations: int, *, rooted: bool = False) -> Sequence[float]:
+    """Return what a policy hears of the calls of a stage, in seconds.
+
+    Args:
+        times: of all of them.
+        iterations: ITER.
+        rooted: whether the collective has a root; then only calls that are told one by one count.
+    """
+    early = len(times) - iterations
+    if early <= EARLY_MEANS:
+        return times
+    if rooted:
+        return times[early:]
+    width = -(-early // EARLY_MEANS)
+    blocks = [times[i : min(i + width, early)] for i in range(0, early, width)]
+    means = [sum(block) / len(block) for block in blocks for _ in block]
+    return [*means, *times[early:]]
+
+
 def replay(
     trace: Trace, name: str, settings: Settings | None = None, *, rooted: bool = False
 ) -> Replayed:
@@ -171,7 +196,10 @@ def replay(
     while call < own.calls:
         end = min(call + stage.calls, own.calls)
         mean, most = (times[stage.candidate] for times in (own.mean_s, own.max_s))
-        following = policy.next(mean[call:end], most[call:end])
+        heard_mean, heard_most = (
+            told(times[call:end], settings.iterations, rooted=rooted) for times in (mean, most)
+        )
+        following = policy.next(heard_mean, heard_most)
         goes_on = following.is_monitoring and following.candidate == stage.candidate
         if stage.is_monitoring and not goes_on:
             end = min(end + MEETING_CALLS, own.calls)
@@ -179,6 +207,8 @@ def replay(
         stages.append(Stage(stage.candidate, end - call, stage.is_monitoring, stage.why))
         stage, call = following, end
     totals = [sum(times) for times in trace.mean_s]
+    searching = next((i for i, one in enumerate(stages) if one.is_monitoring), len(stages))
+    watched = sum(one.calls for one in stages[searching:])
     best = min(range(len(totals)), key=totals.__getitem__)
     return Replayed(
         policy.name,
@@ -187,5 +217,10 @@ def replay(
         trace.candidates[best],
         totals[best],
         sum(time for _, times in heard for time in times),
-        overheads(heard, totals[best] / own.calls, trace.meeting_s),
+        overheads(
+            heard,
+            totals[best] / own.calls,
+            searching * trace.meeting_s,
+            (len(stages) - searching) * trace.meeting_s / watched if watched else 0.0,
+        ),
     )

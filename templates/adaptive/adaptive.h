@@ -196,6 +196,7 @@ void coll_unite(struct coll_family *family);
 /* What the ranks told rank 0. */
 struct coll_report {
     struct coll_heard heard;
+    int single; /* so many of its calls, the last ones, were told one by one, the others as means */
     double meeting_s; /* the meeting before this one: the mean time of the ranks if it went on
                          between calls, else the least time of all ranks but rank 0 */
     double strange;   /* calls from another site than was expected, of all ranks */
@@ -207,6 +208,7 @@ struct coll_report {
  * whether all ranks have memory for it, and the operation that meetings need.
  */
 int coll_can_meet(void);
+int coll_told_most(void); /* what a rank tells in a meeting, in numbers over all ranks */
 int coll_ask_all(const struct coll_comm *cc, int own, int *all);
 int coll_report(const struct coll_comm *cc, const struct coll_situation *situation,
                 const struct coll_pattern *pattern, struct coll_report *report);
@@ -263,9 +265,9 @@ struct coll_record *coll_learn(const struct coll_call *call, const struct coll_c
 void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage,
                       const struct coll_heard *heard, const struct coll_stage *next,
                       const char *why);
-void coll_learn_passed(struct coll_record *record, int calls); /* in the latest meeting */
-void coll_learn_meeting(struct coll_record *record, double seconds);
-void coll_learn_pause(struct coll_record *record, int is_paused); /* while sites are apart */
+void coll_learn_passed(struct coll_record *record, int calls);       /* in the latest meeting */
+void coll_learn_meeting(struct coll_record *record, double seconds); /* after the latest one */
+void coll_learn_pause(struct coll_record *record, int is_paused);    /* while sites are apart */
 void coll_learn_write(void);
 
 #endif

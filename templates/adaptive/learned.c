@@ -36,8 +36,9 @@ struct coll_record {
     struct coll_option *options;
     struct coll_candidate *candidates;
     unsigned long calls;
-    long selected_after; /* calls until a candidate was selected, or -1 */
-    double meetings_s;
+    long selected_after;         /* calls until a candidate was selected, or -1 */
+    double meetings_s, search_s; /* of all meetings; of those until one was selected */
+    int is_searching;            /* in the latest stage */
     unsigned long stages;
     struct stage_record first[FIRST], latest[LATEST];
     int current;  /* the candidate that serves: of the latest monitoring period, if there was one */
@@ -98,6 +99,7 @@ static struct coll_record *make(const struct coll_call *call, const struct coll_
     record->site = site_of(family, situation);
     record->count = situation->count;
     record->selected_after = record->left_for = -1;
+    record->is_searching = 1;
     return record;
 }
 
@@ -153,6 +155,7 @@ void coll_learn_stage(struct coll_record *record, const struct coll_stage *stage
         snprintf(kept->decision, sizeof kept->decision, "%s", why);
     }
     record->calls += (unsigned long)heard->calls;
+    record->is_searching = record->selected_after < 0 && !stage->is_monitoring;
     if ((next->is_monitoring || record->selected_after < 0) && next->candidate >= 0 &&
         next->candidate < record->count)
         record->current = next->candidate;
@@ -172,8 +175,10 @@ void coll_learn_passed(struct coll_record *record, int calls) {
 }
 
 void coll_learn_meeting(struct coll_record *record, double seconds) {
-    if (record != NULL)
-        record->meetings_s += seconds;
+    if (record == NULL)
+        return;
+    record->meetings_s += seconds;
+    record->search_s += record->is_searching ? seconds : 0;
 }
 
 void coll_learn_pause(struct coll_record *record, int is_paused) {
@@ -284,8 +289,9 @@ static void print_record(FILE *file, const struct coll_record *record) {
             coll_has_root(record->collective) ? "max" : "mean");
     fprintf(file, "\"is_paused\": %s, \"site\": ", record->is_paused ? "true" : "false");
     print_site(file, record->site);
-    fprintf(file, ",\n   \"calls\": %lu, \"meetings_s\": %.9g, \"selected_after\": ", record->calls,
-            record->meetings_s);
+    fprintf(file,
+            ",\n   \"calls\": %lu, \"meetings_s\": %.9g, \"search_s\": %.9g, \"selected_after\": ",
+            record->calls, record->meetings_s, record->search_s);
     if (record->selected_after < 0)
         fputs("null", file);
     else

@@ -62,6 +62,10 @@ static int end_of(int begin, int calls) {
     return begin + width < early ? begin + width : early;
 }
 
+int coll_told_most(void) {
+    return EARLY + coll_settings()->adaptive->iterations + COLL_STAGE_FACTS;
+}
+
 /*
  * What this rank tells: the times of the calls; after them, what it saw of its call sites, and what
  * the meeting before took it. Rank 0 is the root, so it leaves a meeting before the others have the
@@ -88,19 +92,23 @@ static int fill(struct coll_triple *own, const struct coll_situation *situation,
 
 void coll_read_report(const struct coll_comm *cc, const struct coll_situation *situation, int calls,
                       struct coll_report *report) {
-    double *room = cc->adaptive->times;
-    double *mean = room, *most = room + calls, skew = 0;
+    double *mean = cc->adaptive->times, *most = mean + calls, skew = 0;
     const struct coll_triple *told = cc->adaptive->all;
+    int single = 0; /* calls that are told one by one */
     for (int begin = 0, end; begin < calls; begin = end, ++told) {
         end = end_of(begin, calls);
         for (int i = begin; i < end; ++i) {
             mean[i] = told->sum / cc->size;
             most[i] = told->most;
+        }
+        if (end == begin + 1) {
             skew += told->most - told->least;
+            ++single;
         }
     }
-    report->heard =
-        (struct coll_heard){.calls = calls, .mean_s = mean, .max_s = most, .skew_s = skew / calls};
+    report->heard = (struct coll_heard){
+        .calls = calls, .mean_s = mean, .max_s = most, .skew_s = skew / (single > 0 ? single : 1)};
+    report->single = single;
     report->strange = told[0].sum;
     report->alike = told[0].most == told[0].least;
     report->meeting_s = situation->met_between ? told[1].sum / cc->size : told[1].least;

@@ -44,7 +44,7 @@ static int end_with(void *data) {
 /* What hangs on a communicator, made by its first call that adapts; NULL if there is no memory. */
 static struct coll_adaptive *adaptive_of(struct coll_comm *cc) {
     static atomic_uint communicators;
-    const size_t room = (size_t)coll_stage_most() + COLL_STAGE_FACTS;
+    const size_t room = (size_t)coll_told_most(), calls = (size_t)coll_stage_most();
     if (cc->adaptive != NULL)
         return cc->adaptive;
     struct coll_adaptive *made = calloc(1, sizeof *made);
@@ -53,7 +53,7 @@ static struct coll_adaptive *adaptive_of(struct coll_comm *cc) {
     made->own = malloc(room * sizeof *made->own);
     if (cc->rank == 0) {
         made->all = malloc(room * sizeof *made->all);
-        made->times = malloc(2 * room * sizeof *made->times);
+        made->times = malloc(2 * calls * sizeof *made->times);
     }
     made->meeting.request = MPI_REQUEST_NULL;
     made->at_end = coll_comm_at_end(cc, sizeof(struct coll_adaptive *), end_with);

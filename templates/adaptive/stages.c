@@ -98,6 +98,7 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
     if (count < 2 || cc->kind == COLL_KIND_NATIVE) /* there is nothing to choose from */
         return MPI_SUCCESS;
     const int own = opened != NULL && coll_can_meet() && fill(opened, count, call, cc, chosen);
+    const double begun = PMPI_Wtime();
     int error = coll_ask_all(cc, own, &all);
     if (error == MPI_SUCCESS && cc->rank == 0 && all) {
         told = to_tell(opened, start(opened));
@@ -110,6 +111,7 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
         give_up(cc);
         return error;
     }
+    coll_learn_meeting(opened->record, PMPI_Wtime() - begun);
     opened->is_open = 1;
     begin(opened, &told);
     *situation = opened->is_closed ? NULL : opened;
@@ -143,12 +145,18 @@ static void note_meeting(struct coll_situation *situation, double seconds) {
 
 /*
  * What the policy hears. Collectives with a root let some ranks go before it has ended, and what
- * follows waits instead: so the rank that takes longest counts there.
+ * follows waits instead: so the rank that takes longest counts there. The maximum of ranks' means
+ * is no mean of maxima, so only calls that were told one by one count.
  */
-static struct coll_heard to_hear(enum coll_collective collective, const struct coll_heard *heard) {
-    struct coll_heard told = *heard;
-    if (coll_has_root(collective))
-        told.mean_s = heard->max_s;
+static struct coll_heard to_hear(enum coll_collective collective,
+                                 const struct coll_report *report) {
+    struct coll_heard told = report->heard;
+    if (coll_has_root(collective)) {
+        const int means = told.calls - report->single;
+        told.max_s += means;
+        told.mean_s = told.max_s;
+        told.calls = report->single;
+    }
     return told;
 }
 
@@ -158,7 +166,7 @@ static struct coll_told judge(const struct coll_family *family, struct coll_situ
                               const struct coll_report *report) {
     const struct coll_policy *policy = coll_settings()->adaptive->policy;
     const struct coll_stage before = situation->stage;
-    const struct coll_heard heard = to_hear(family->collective, &report->heard);
+    const struct coll_heard heard = to_hear(family->collective, report);
     note_meeting(situation, report->meeting_s);
     const struct coll_stage next = policy->next(situation->state, &heard);
     struct coll_told told = to_tell(situation, next);

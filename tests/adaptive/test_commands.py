@@ -159,7 +159,7 @@ def test_a_replay_of_constant_times_has_overheads_that_can_be_counted_by_hand():
 
 
 def test_without_selection_nothing_counts_for_it():
-    none = overheads([(True, [1.0, 1.0])], 1.0, 0.5)
+    none = overheads([(True, [1.0, 1.0])], 1.0, 0.0, 0.25)
     assert (none.selected_after, none.o_ms_a_s, none.excess_s, none.o_ma_s) == (0, 0, 0, 0.25)
 
 

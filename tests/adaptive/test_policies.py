@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from docs.tools import adaptive_policies
 from stagegen.adaptive.policies import Entrant, Policy, Settings, default_policy, policy_names
-from stagegen.adaptive.replay import replay
+from stagegen.adaptive.replay import replay, told
 from stagegen.adaptive.trace import COURSES, SOURCE_GROUPS, Trace, source_entrants, synthetic
 from stagegen.catalogue import load_catalogue
 from stagegen.errors import InputError
@@ -246,6 +246,33 @@ def test_guard_tries_rivals_again_once_earlier_trials_are_paid():
     order = served(lambda n: 1.3 if n in range(50, 75) or n in range(2500, 2525) else 1.0, 2.6)
     assert 1 in order[50:100]
     assert 1 in order[2500:2550]
+
+
+def test_guard_changes_if_late_processes_make_another_routine_better():
+    """From call 300 on, all wait for the last process with one; with the other, few of them do."""
+    random = Random(4)
+    waits = [random.uniform(0, 2) if n >= 300 else 0.0 for n in range(1500)]
+    noise = [[random.lognormvariate(0, 0.02) for _ in waits] for _ in range(2)]
+    times = (
+        tuple(error + wait for error, wait in zip(noise[0], waits, strict=True)),
+        tuple(1.1 * error + wait / 8 for error, wait in zip(noise[1], waits, strict=True)),
+    )
+    entrants = (Entrant(known_s=1.0), Entrant(known_s=1.1))
+    trace = Trace("skewed", "alltoall", 1024, ("a", "b"), entrants, times, times)
+    order = [one.candidate for one in replay(trace, "guard").stages for _ in range(one.calls)]
+    assert set(order[:300]) == {0}
+    assert order[400:].count(1) > 0.9 * len(order[400:])
+
+
+def test_long_stages_are_heard_as_means_and_last_calls():
+    times = [float(i) for i in range(100)]
+    heard = told(times, 10)
+    assert len(heard) == len(times)
+    assert len(set(heard)) == 30 + 10
+    assert heard[-10:] == times[-10:]
+    assert sum(heard) == pytest.approx(sum(times))
+    assert told(times, 10, rooted=True) == times[-10:]
+    assert told(times[:42], 10, rooted=True) == times[:42]
 
 
 def after_a_burst(seed):

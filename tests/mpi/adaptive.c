@@ -8,6 +8,8 @@
  *                                      calls on a communicator. Half-way, the routine "turncoat"
  *                                      turns slow; it must have served before and after.
  *   adaptive same COLLECTIVE BYTES CALLS   the same call again and again, from one line
+ *   adaptive alternating CALLS         an allreduce; before each, every other rank sleeps for 2 ms,
+ *                                      those with even numbers and those with odd ones in turn
  *   adaptive sites CALLS               two lines take turns; in the second half, rank 1 calls from
  *                                      a third one
  *   adaptive turns CALLS               three lines take turns; prints for each how many of its
@@ -159,6 +161,16 @@ static void same(const char *name, int bytes, int calls) {
     for (int i = 0; i < calls && failures == 0; ++i) {
         EXPECT(!differs(collective, bytes, 0, 1, MPI_COMM_WORLD));
         EXPECT(agree(MPI_COMM_WORLD));
+    }
+}
+
+static void alternating(int calls, int rank) {
+    int sum;
+    for (int i = 0; i < calls; ++i) {
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (rank % 2 == i % 2)
+            usleep(2000);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }
 }
 
@@ -370,6 +382,8 @@ int main(int argc, char **argv) {
         stress(calls, (unsigned)atoi(argv[3]), atoi(argv[4]), rank);
     else if (strcmp(what, "same") == 0 && argc > 4)
         same(argv[2], atoi(argv[3]), atoi(argv[4]));
+    else if (strcmp(what, "alternating") == 0)
+        alternating(calls, rank);
     else if (strcmp(what, "sites") == 0)
         sites(calls, rank);
     else if (strcmp(what, "turns") == 0)

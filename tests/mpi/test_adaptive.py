@@ -265,10 +265,11 @@ ADDED_MOST = 60
 @pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 2])
-def test_monitoring_adds_few_nanoseconds_to_a_call(lines):
+@pytest.mark.parametrize("policy", ["star-basic,iter=64,bound=64", "star", "guard"])
+def test_monitoring_adds_few_nanoseconds_to_a_call(policy, lines):
     """The table's choice does nothing; one rank alone can be disturbed, so the least counts."""
     best = {}
-    for adaptive in ("0", "star-basic,iter=64,bound=64") * 5:
+    for adaptive in ("0", policy) * 5:
         result = adapting.run("nothing", 20_000, lines, LIBCOLL_ADAPTIVE=adaptive)
         best[adaptive] = min(float(result.stdout), best.get(adaptive, 1e9))
     plain, monitored = best.values()
@@ -289,6 +290,23 @@ def test_long_stages_tell_few_numbers(tmp_path):
     assert all(0 < mean <= most for mean, most in pairs)
     short = [one for one in situation["stages"] if one["calls"] == 4]
     assert all(len(set(one["mean_s"])) == 4 for one in short)
+
+
+def test_the_skew_of_a_long_stage_is_that_of_its_calls(tmp_path):
+    """Ranks that are late in turn have equal means."""
+    settings = "star-basic,iter=4,bound=16"
+    arguments = ("alternating", 300)
+    (situation,) = learn(tmp_path, *arguments, LIBCOLL_ADAPTIVE=settings)
+    longest = max(situation["stages"], key=lambda one: one["calls"])
+    assert longest["calls"] >= 64
+    assert longest["skew_s"] > 0.0015
+
+
+@pytest.mark.parametrize("policy", ["star-basic,iter=2", "guard"])
+def test_meetings_of_the_search_are_counted_apart(tmp_path, policy):
+    (situation,) = learn(tmp_path, "same", "alltoall", 256, 400, LIBCOLL_ADAPTIVE=policy)
+    searching, all_meetings = situation["search_s"], situation["meetings_s"]
+    assert 0 < searching < all_meetings, "a situation begins with a meeting"
 
 
 def test_the_file_of_what_was_learned_is_as_its_schema_says(tmp_path):
