@@ -88,12 +88,14 @@ class Adaptation:
         max_bytes: the largest message that it is tried for, or None.
         without_hosts: whether it is tried only where the ranks' hosts are not known: another
             algorithm has its place where they are.
+        optimises: the aim of its group: terms of the cost model (Faraj 2006, §4.1.1.1).
     """
 
     group: int = 0
     representative: bool = False
     max_bytes: int | None = None
     without_hosts: bool = False
+    optimises: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

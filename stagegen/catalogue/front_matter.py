@@ -191,8 +191,19 @@ def _traits(value: Any) -> tuple[tuple[str, str | int], ...]:
     return tuple((str(name), own) for name, own in value.items())
 
 
+#: The terms of the cost model of Faraj 2006, §4.1.1.1.
+_TERMS = ("α", "β", "θ", "γ", "γ_n", "γ_l", "γ_s", "δ_l", "δ_h")
+
+
+def _aims(value: Any) -> tuple[str, ...]:
+    terms = tuple(value if isinstance(value, list) else [value])
+    if not terms or not set(terms) <= set(_TERMS):
+        raise ValueError(f"expected `optimises` to be of {', '.join(_TERMS)}, or a list of these")
+    return terms
+
+
 def _adaptation(value: Any) -> Adaptation:
-    known = {"group", "representative", "max_bytes", "without_hosts"}
+    known = {"group", "optimises", "representative", "max_bytes", "without_hosts"}
     if not isinstance(value, dict) or not set(value) <= known:
         raise ValueError(f"expected a mapping of {', '.join(sorted(known))}")
     return Adaptation(
@@ -200,6 +211,7 @@ def _adaptation(value: Any) -> Adaptation:
         _truth(value.get("representative", False)),
         _natural(value["max_bytes"]) if "max_bytes" in value else None,
         _truth(value.get("without_hosts", False)),
+        _aims(value["optimises"]) if "optimises" in value else (),
     )
 
 

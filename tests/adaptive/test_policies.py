@@ -344,6 +344,14 @@ def test_one_of_each_group_is_tried_first_and_then_the_group_of_the_fastest():
     assert tried(entrants, seconds)[:6] == [0, 2, 5, 6, 7, 3]
 
 
+def test_the_best_group_is_tried_also_if_the_native_routine_is_faster_than_who_stands_for_it():
+    entrants = [
+        Entrant(known_s=1.0, is_native=True),
+        *(Entrant(known_s=s, group=g) for s, g in ((1.01, 2), (1.06, 6), (1.02, 2), (1.09, 2))),
+    ]
+    assert tried(entrants, [0.9, 1.0, 1.1, 0.8, 1.2]) == [0, 1, 2, 3, 4]
+
+
 def test_the_others_of_a_slower_group_are_not_tried():
     entrants = [Entrant(known_s=s, group=g) for s, g in ((1, 1), (1.01, 1), (1.02, 2), (1.03, 2))]
     assert tried(entrants, [1.0, 1.3, 1.6, 1.4]) == [0, 2, 1]

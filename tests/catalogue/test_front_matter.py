@@ -92,6 +92,9 @@ MISTAKES = {
     "ranks no number": (f"{GOOD}\nmax_ranks: many", 6, "`max_ranks`: expected a number"),
     "negative size": (f"{GOOD}\nmin_bytes: -1", 6, "`min_bytes`: expected a number"),
     "size no number": (f"{GOOD}\nmax_bytes: 1KiB", 6, "`max_bytes`: expected a number"),
+    "an aim of no model": (
+        f"{GOOD}\nadaptive: {{group: 1, optimises: speed}}", 6, "expected `optimises` to be of α"
+    ),
     "size a truth": (f"{GOOD}\nmax_bytes: true", 6, "`max_bytes`: expected a number"),
     "parameters a list": (f"{GOOD}\nparameters: [a]", 6, "`parameters`:"),
     "parameter incomplete": (

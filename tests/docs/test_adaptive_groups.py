@@ -16,7 +16,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "adaptive.md"
 
 
 def told():
-    """What the page says: by collective and group, the sizes and the algorithms."""
+    """What the page says: by collective and group, the sizes, the aims and the algorithms."""
     text = PAGE.read_text(encoding="utf-8")
     (table,) = re.findall(r"<!-- groups -->\n(.*?)<!-- end of groups -->", text, re.DOTALL)
     _, _, *rows = table.splitlines()
@@ -28,6 +28,7 @@ def told():
         for collective in collectives.split(", "):
             found[collective, int(group)] = (
                 None if most == "any" else int(most),
+                tuple(re.findall(r"[αβγδθ](?:_[nlsh])?", objective.partition(":")[0])),
                 re.findall("`([a-z0-9_]+)`", usual),
                 set(re.findall("`([a-z0-9_]+)`", without_hosts)),
             )
@@ -47,8 +48,9 @@ def test_the_page_has_the_groups_of_the_front_matter():
     groups = marked()
     page = told()
     assert set(page) == set(groups)
-    for key, (most, usual, without_hosts) in page.items():
+    for key, (most, aims, usual, without_hosts) in page.items():
         marks = groups[key]
+        assert {mark.optimises for mark in marks.values()} == {aims}, key
         assert {mark.max_bytes for mark in marks.values()} == {most}, key
         assert set(usual) == {name for name in marks if not marks[name].without_hosts}, key
         assert without_hosts == {name for name in marks if marks[name].without_hosts}, key
@@ -57,6 +59,6 @@ def test_the_page_has_the_groups_of_the_front_matter():
 
 @pytest.mark.parametrize("collective", SOURCE_GROUPS)
 def test_with_hosts_known_no_group_has_fewer_algorithms_than_in_the_source(collective):
-    usual = [len(names) for (one, _), (_, names, _) in sorted(told().items()) if one == collective]
+    usual = [len(names) for (one, _), (_, _, names, _) in sorted(told().items()) if one == collective]
     assert len(usual) == len(SOURCE_GROUPS[collective])
     assert all(map(ge, usual, SOURCE_GROUPS[collective]))

@@ -121,11 +121,12 @@ static struct addition added_by_program(const struct state *state) {
     return added;
 }
 
-/* The fastest one that was tried, or -1. */
-static int fastest_tried(const struct state *state) {
+/* The fastest one that was tried, of all or of those with a group, or -1. */
+static int fastest_tried(const struct state *state, int with_group) {
     int best = -1;
     for (int i = 0; i < state->problem->candidates; ++i)
-        if (state->arm[i].calls > 0 && (best < 0 || state->arm[i].first < state->arm[best].first))
+        if (state->arm[i].calls > 0 && (!with_group || state->problem->candidate[i].group > 0) &&
+            (best < 0 || state->arm[i].first < state->arm[best].first))
             best = i;
     return best;
 }
@@ -143,8 +144,8 @@ static int is_excluded(const struct state *state, int candidate) {
     if (candidate == 0 || one->is_native || one->known_s <= 0 || added.count < SHOWN)
         return 0;
     const int at = added.count - SHOWN < LARGEST ? added.count - SHOWN : LARGEST;
-    const double above =
-        one->known_s + added.mean - state->arm[fastest_tried(state)].first; /* what is predicted */
+    const double above = one->known_s + added.mean -
+                         state->arm[fastest_tried(state, 0)].first; /* what is predicted */
     const double most = student[at] * student[at] * added.variance * (1 + 1.0 / added.count);
     return above > 0 && above * above > most; /* no square root: policies need no libm */
 }
@@ -191,11 +192,13 @@ static int untried_of(const struct state *state, int group) {
     return next;
 }
 
-/* Who stands for a group, and then the group of the fastest one; -1: all of these were tried. */
+/*
+ * Who stands for a group, and then the group of the fastest one of these, also where a candidate
+ * without a group was faster, such as the native routine; -1: all of these were tried.
+ */
 static int untried(const struct state *state) {
-    const int next = untried_of(state, 0), best = fastest_tried(state);
-    const int group = best < 0 ? 0 : state->problem->candidate[best].group;
-    return next < 0 && group > 0 ? untried_of(state, group) : next;
+    const int next = untried_of(state, 0), best = fastest_tried(state, 1);
+    return next < 0 && best >= 0 ? untried_of(state, state->problem->candidate[best].group) : next;
 }
 
 /*
