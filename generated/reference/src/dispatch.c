@@ -45,6 +45,11 @@ static int can(const struct coll_routine *routine, const struct coll_parameters 
            coll_scratch_ok(routine, parameters, call, cc);
 }
 
+int coll_can(const struct coll_routine *routine, const struct coll_parameters *parameters,
+             const struct coll_call *call, const struct coll_comm *cc) {
+    return can(routine, parameters, call, cc);
+}
+
 /*
  * The first that can of those that were tuned for this size and communicator, of which the native
  * routine is the last; and that one where nothing was tuned.
@@ -163,8 +168,7 @@ static int find_choice(const struct coll_call *call, struct coll_comm **cc, stru
 }
 
 int coll_choose(const struct coll_call *call, struct coll_comm **cc,
-                const struct coll_routine **routine, const struct coll_parameters **parameters,
-                int *error) {
+                const struct coll_routine **routine, int *error) {
     *error = MPI_SUCCESS;
     if (for_native(call))
         return 0;
@@ -173,9 +177,7 @@ int coll_choose(const struct coll_call *call, struct coll_comm **cc,
         return 1;
     if (is_native(*cc) || call->root >= (*cc)->size)
         return 0;
-    const struct choice choice = choose(call, *cc);
-    *routine = choice.routine;
-    *parameters = choice.parameters;
+    *routine = choose(call, *cc).routine;
     return 1;
 }
 

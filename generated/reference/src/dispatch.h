@@ -37,8 +37,9 @@ int coll_off(MPI_Comm comm);
  * communicator is left to the caller.
  */
 int coll_choose(const struct coll_call *call, struct coll_comm **cc,
-                const struct coll_routine **routine, const struct coll_parameters **parameters,
-                int *error);
+                const struct coll_routine **routine, int *error);
+int coll_can(const struct coll_routine *routine, const struct coll_parameters *parameters,
+             const struct coll_call *call, const struct coll_comm *cc);
 
 /* lifetime.c: whether a communicator is being freed, or gone with the world. */
 int coll_is_dying(MPI_Comm comm);

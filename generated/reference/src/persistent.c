@@ -833,11 +833,30 @@ static int plan(const struct coll_call *call, struct coll_comm *cc,
     return make(call, cc, routine, planner, sums, made);
 }
 
+/*
+ * The routine that serves the blocking call, or the first of its rule's alternatives whose
+ * persistent form can be planned: by tuning, none of them is slower than the native routine.
+ */
+static const struct coll_routine *with_steps(const struct coll_call *call, struct coll_comm *cc,
+                                             const struct coll_routine *serving,
+                                             coll_planner *planner) {
+    const struct coll_settings *settings = coll_settings();
+    const struct coll_routine *native = coll_native[call->collective];
+    const struct coll_rule *rule = coll_find_rule(call->collective, cc, call->bytes);
+    if (rule == NULL || settings->forced[call->collective] != NULL ||
+        settings->fixed[call->collective] != NULL || coll_may_plan(call, cc, serving, planner))
+        return serving;
+    for (; rule->routine != native; ++rule)
+        if (coll_can(rule->routine, &rule->parameters, call, cc) &&
+            coll_may_plan(call, cc, rule->routine, planner))
+            return rule->routine;
+    return serving;
+}
+
 int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Request *request,
                          int *error) {
     struct coll_comm *cc = NULL;
     const struct coll_routine *routine;
-    const struct coll_parameters *parameters;
     struct coll_operation *operation = NULL;
     if (PMPIX_Async_start == NULL || coll_off(call->comm) || call->comm == MPI_COMM_NULL ||
         request == NULL)
@@ -846,10 +865,10 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
     if (*error != MPI_SUCCESS) /* it has been told */
         return 1;
     if (!valid || coll_views[call->collective]->measure(call) != MPI_SUCCESS ||
-        !coll_choose(call, &cc, &routine, &parameters, error))
+        !coll_choose(call, &cc, &routine, error))
         return 0;
     if (*error == MPI_SUCCESS)
-        *error = plan(call, cc, routine, planner, &operation);
+        *error = plan(call, cc, with_steps(call, cc, routine, planner), planner, &operation);
     if (*error != MPI_SUCCESS) {
         PMPI_Comm_call_errhandler(call->comm, *error);
         return 1;
