@@ -276,9 +276,13 @@ def test_monitoring_adds_few_nanoseconds_to_a_call(policy, lines):
     assert monitored - plain < ADDED_MOST, best
 
 
+#: A period that is slow ends long stages. Where other programs run, calls vary.
+NEVER_SLOW = "epsilon=10"
+
+
 def test_long_stages_tell_few_numbers(tmp_path):
     """All but the last ITER calls are told as at most 32 means. Each call still has a time."""
-    settings = "star-basic,iter=4,bound=64"
+    settings = f"star-basic,iter=4,bound=64,{NEVER_SLOW}"
     (situation,) = learn(tmp_path, "same", "alltoall", 256, 900, LIBCOLL_ADAPTIVE=settings)
     longest = max(situation["stages"], key=lambda one: one["calls"])
     assert longest["calls"] > 100
@@ -294,7 +298,7 @@ def test_long_stages_tell_few_numbers(tmp_path):
 
 def test_the_skew_of_a_long_stage_is_that_of_its_calls(tmp_path):
     """Ranks that are late in turn have equal means."""
-    settings = "star-basic,iter=4,bound=16"
+    settings = f"star-basic,iter=4,bound=16,{NEVER_SLOW}"
     arguments = ("alternating", 300)
     (situation,) = learn(tmp_path, *arguments, LIBCOLL_ADAPTIVE=settings)
     longest = max(situation["stages"], key=lambda one: one["calls"])
