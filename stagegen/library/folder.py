@@ -48,6 +48,8 @@ _DISPATCHER = (
     "plan_exchange.c",
     "plan_reduced.c",
     "plan_rooted.c",
+    "plan_run.c",
+    "plan_steps.c",
     "plans.c",
     "plans.h",
     "rules.c",

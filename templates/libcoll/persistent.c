@@ -23,14 +23,12 @@
 
 #ifdef COLL_TRACED /* messages of a plan are no events of the call that makes progress */
 #undef PMPI_Isend
-#undef PMPI_Wait
 #endif
 
 /* A library that was built with newer headers than the MPI library it runs with. */
 #pragma weak PMPIX_Async_start
-#pragma weak PMPIX_Request_is_complete
 
-enum { SLOTS = 256, ROOM = 64 };
+enum { SLOTS = 256 };
 
 /* While MPI ends, so many seconds without any step are the end of what has not ended. */
 static const double rest_most = 10;
@@ -72,157 +70,18 @@ static struct coll_operation *find(MPI_Request handle) {
     return one;
 }
 
-static void *larger(void *memory, int count, int *room, size_t size) {
-    if (count < *room)
-        return memory;
-    const int wanted = *room == 0 ? ROOM : 2 * *room;
-    void *moved = realloc(memory, (size_t)wanted * size);
-    if (moved != NULL)
-        *room = wanted;
-    return moved;
-}
-
-/* One more step at the end of a lane, or -1 after an error. */
-static int add(struct coll_operation *operation, int lane, const struct coll_step *step) {
-    struct coll_lane *own = &operation->lanes[lane];
-    if (operation->error != MPI_SUCCESS)
-        return -1;
-    void *steps = larger(operation->steps, operation->count, &operation->room, sizeof *step);
-    operation->steps = steps == NULL ? operation->steps : steps;
-    int *numbers = larger(own->steps, own->count, &own->room, sizeof *numbers);
-    own->steps = numbers == NULL ? own->steps : numbers;
-    if (steps == NULL || numbers == NULL) {
-        operation->error = MPI_ERR_NO_MEM;
-        return -1;
-    }
-    operation->steps[operation->count] = *step;
-    own->steps[own->count++] = operation->count;
-    return operation->count++;
-}
-
-static void free_request(MPI_Request *request) {
-    if (*request != MPI_REQUEST_NULL)
-        PMPI_Request_free(request);
-}
-
-/* The same for a message, whose request is freed after an error. */
-static int add_message(struct coll_operation *operation, int lane, struct coll_step *step) {
-    const int number = add(operation, lane, step);
-    if (number < 0)
-        free_request(&step->request);
-    return number;
-}
-
-int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream stream,
-                  const void *data, MPI_Count count, MPI_Datatype type, int to) {
-    struct coll_step step = {.request = MPI_REQUEST_NULL};
-    if (operation->error == MPI_SUCCESS)
-        operation->error = PMPI_Send_init_c(data, count, type, to, operation->tag + (int)stream,
-                                            operation->plans->comm, &step.request);
-    return add_message(operation, lane, &step);
-}
-
-int coll_add_receive(struct coll_operation *operation, int lane, enum coll_stream stream,
-                     void *data, MPI_Count count, MPI_Datatype type, int from) {
-    struct coll_step step = {
-        .request = MPI_REQUEST_NULL, .receives = 1, .row = from * COLL_STREAMS + (int)stream};
-    if (operation->error == MPI_SUCCESS)
-        operation->error = PMPI_Recv_init_c(data, count, type, from, operation->tag + (int)stream,
-                                            operation->plans->comm, &step.request);
-    return add_message(operation, lane, &step);
-}
-
-int coll_add_work(struct coll_operation *operation, int lane, coll_work *work, const void *from,
-                  void *to, MPI_Aint count) {
-    const struct coll_step step = {
-        .request = MPI_REQUEST_NULL, .work = work, .from = from, .to = to, .count = count};
-    return add(operation, lane, &step);
-}
-
-int coll_copy_bytes(const struct coll_operation *operation, const struct coll_step *step) {
-    (void)operation;
-    memmove(step->to, step->from, (size_t)step->count);
-    return MPI_SUCCESS;
-}
-
-/* A step starts only when another one is complete. */
-void coll_add_need(struct coll_operation *operation, int step, int needed) {
-    if (operation->error != MPI_SUCCESS || step < 0 || needed < 0)
-        return;
-    int *pairs =
-        larger(operation->pairs, operation->pair_count + 1, &operation->pair_room, sizeof *pairs);
-    if (pairs == NULL) {
-        operation->error = MPI_ERR_NO_MEM;
-        return;
-    }
-    operation->pairs = pairs;
-    pairs[operation->pair_count++] = needed;
-    pairs[operation->pair_count++] = step;
-    ++operation->steps[step].needs;
-}
-
-/* Put the needs in the order of the steps that are needed. */
-static int sort_needs(struct coll_operation *operation) {
-    operation->thens = malloc(((size_t)operation->pair_count / 2 + 1) * sizeof *operation->thens);
-    operation->running = malloc(((size_t)operation->count + 1) * sizeof *operation->running);
-    if (operation->thens == NULL || operation->running == NULL)
-        return MPI_ERR_NO_MEM;
-    for (int i = 0; i < operation->pair_count; i += 2)
-        ++operation->steps[operation->pairs[i]].thens;
-    for (int i = 0, first = 0; i < operation->count; ++i) {
-        operation->steps[i].first_then = first;
-        first += operation->steps[i].thens;
-        operation->steps[i].thens = 0;
-    }
-    for (int i = 0; i < operation->pair_count; i += 2) {
-        struct coll_step *needed = &operation->steps[operation->pairs[i]];
-        operation->thens[needed->first_then + needed->thens++] = operation->pairs[i + 1];
-    }
-    free(operation->pairs);
-    operation->pairs = NULL;
-    return MPI_SUCCESS;
-}
-
-/* Put each receive behind the one before it from the same rank in the same stream. */
-static int put_in_rows(struct coll_operation *operation) {
-    const size_t rows = (size_t)operation->cc->size * COLL_STREAMS;
-    int *last = malloc(rows * sizeof *last);
-    if (last == NULL)
-        return MPI_ERR_NO_MEM;
-    for (size_t row = 0; row < rows; ++row)
-        last[row] = -1;
-    for (int i = 0; i < operation->count; ++i) {
-        struct coll_step *step = &operation->steps[i];
-        step->before = step->next = -1;
-        if (!step->receives)
-            continue;
-        step->before = last[step->row];
-        last[step->row] = i;
-        if (step->before >= 0)
-            operation->steps[step->before].next = i;
-    }
-    free(last);
-    return MPI_SUCCESS;
-}
-
 /*
  * Not while this thread has the lock: with the last use of a datatype, the MPI library calls the
  * application's functions that delete the type's attributes.
  */
 static void discard(struct coll_operation *operation) {
-    for (int i = 0; i < operation->count; ++i)
-        free_request(&operation->steps[i].request);
-    free_request(&operation->handle);
+    coll_free_steps(operation);
+    if (operation->handle != MPI_REQUEST_NULL)
+        PMPI_Request_free(&operation->handle);
     for (int i = 0; i < 2; ++i)
         if (operation->own_types[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&operation->own_types[i]);
     coll_plans_release(operation->plans);
-    for (int lane = 0; lane < COLL_LANES; ++lane)
-        free(operation->lanes[lane].steps);
-    free(operation->steps);
-    free(operation->pairs);
-    free(operation->thens);
-    free(operation->running);
     if (!operation->is_read)
         free(operation->scratch);
     free(operation->room_for_failure);
@@ -244,114 +103,6 @@ static void leave_table(struct coll_operation *operation) {
         place = &(*place)->next;
     *place = operation->next;
     atomic_fetch_sub(&live, 1);
-}
-
-static void complete(struct coll_operation *operation, struct coll_step *step) {
-    step->is_done = 1;
-    --operation->left;
-    for (int i = 0; i < step->thens; ++i)
-        --operation->steps[operation->thens[step->first_then + i]].missing;
-}
-
-static int begin(struct coll_operation *operation, int number) {
-    struct coll_step *step = &operation->steps[number];
-    if (step->work != NULL) {
-        COLL_TRY(step->work(operation, step));
-        complete(operation, step);
-        return MPI_SUCCESS;
-    }
-    COLL_TRY(PMPI_Start(&step->request));
-    step->is_started = 1;
-    if (step->before < 0 || operation->steps[step->before].is_done)
-        operation->running[operation->running_count++] = number;
-    return MPI_SUCCESS;
-}
-
-/* Start what may start, until nothing more may; *some is set if anything did. */
-static int begin_all(struct coll_operation *operation, int *some) {
-    for (int again = 1; again;) {
-        again = 0;
-        for (int i = 0; i < COLL_LANES; ++i) {
-            struct coll_lane *lane = &operation->lanes[i];
-            for (;;) {
-                while (lane->oldest < lane->next &&
-                       operation->steps[lane->steps[lane->oldest]].is_done)
-                    ++lane->oldest;
-                if (lane->next == lane->count || lane->next - lane->oldest >= lane->window ||
-                    operation->steps[lane->steps[lane->next]].missing > 0)
-                    break;
-                COLL_TRY(begin(operation, lane->steps[lane->next++]));
-                again = *some = 1;
-            }
-        }
-    }
-    return MPI_SUCCESS;
-}
-
-/* The receive behind one that is complete, if it has started; else -1. */
-static int follower(const struct coll_operation *operation, int number) {
-    const int next = operation->steps[number].next;
-    return next >= 0 && operation->steps[next].is_started ? next : -1;
-}
-
-/*
- * Complete the messages that have ended. None of these calls waits, so none makes progress. A plan
- * may have thousands of receives, and messages of a row are matched in order: of each row, only the
- * first receive is looked at. It ends without those behind it, as its sender has started it before
- * them.
- */
-static int end_messages(struct coll_operation *operation, int *some) {
-    int kept = 0, error = MPI_SUCCESS;
-    for (int i = 0; i < operation->running_count; ++i) {
-        int number = operation->running[i];
-        while (number >= 0 && error == MPI_SUCCESS &&
-               PMPIX_Request_is_complete(operation->steps[number].request)) {
-            error = PMPI_Wait(&operation->steps[number].request, MPI_STATUS_IGNORE);
-            complete(operation, &operation->steps[number]);
-            number = follower(operation, number);
-            *some = 1;
-        }
-        if (number >= 0)
-            operation->running[kept++] = number;
-    }
-    operation->running_count = kept;
-    return error;
-}
-
-/* After an error: nothing starts any more, and receives end as far as they can be cancelled. */
-static void give_up(struct coll_operation *operation, int error) {
-    operation->error = error;
-    operation->running_count = 0;
-    for (int i = 0; i < operation->count; ++i) {
-        struct coll_step *step = &operation->steps[i];
-        if (!step->is_started || step->is_done)
-            continue;
-        operation->running[operation->running_count++] = i;
-        if (step->receives)
-            PMPI_Cancel(&step->request);
-    }
-}
-
-/*
- * The end of an operation after an error, as of coll_abandon(): first all its receives have ended,
- * so that none writes any more to where there may be something else by then. One whose data is on
- * the way cannot be cancelled, and ends when that has come. Sends are left to the MPI library. They
- * may wait for a rank that never receives, and read our memory until then, so it stays.
- */
-static void end_receives(struct coll_operation *operation) {
-    int kept = 0, receives = 0;
-    for (int i = 0; i < operation->running_count; ++i) {
-        struct coll_step *step = &operation->steps[operation->running[i]];
-        if (PMPIX_Request_is_complete(step->request)) {
-            PMPI_Wait(&step->request, MPI_STATUS_IGNORE);
-            continue;
-        }
-        operation->running[kept++] = operation->running[i];
-        receives += step->receives;
-    }
-    operation->running_count = kept;
-    operation->left = receives;
-    operation->is_read = kept > 0;
 }
 
 /* With the lock: call_handler() comes next for these plans. */
@@ -437,22 +188,11 @@ static void complete_request(const struct coll_operation *operation, int is_wron
 
 /* Carry an operation on; 1 if it has ended: then the application's request is complete. */
 static int carry_on(struct coll_operation *operation) {
-    int error = operation->error;
-    for (int some = 1; some && error == MPI_SUCCESS && operation->left > 0;) {
-        some = 0;
-        error = end_messages(operation, &some);
-        if (error == MPI_SUCCESS)
-            error = begin_all(operation, &some);
-    }
-    if (error != operation->error)
-        give_up(operation, error);
-    if (error != MPI_SUCCESS)
-        end_receives(operation);
-    if (operation->left > 0)
+    if (!coll_run_steps(operation))
         return 0;
-    if (error != MPI_SUCCESS)
+    if (operation->error != MPI_SUCCESS)
         fail(operation);
-    complete_request(operation, error != MPI_SUCCESS);
+    complete_request(operation, operation->error != MPI_SUCCESS);
     operation->is_active = 0;
     return 1;
 }
@@ -566,14 +306,7 @@ static int mistake_of(struct coll_operation *operation) {
 /* Start an operation, with the lock; *hook is set if poll() is to be called from now on. */
 static int start(struct coll_operation *operation, int *hook) {
     COLL_TRY(PMPI_Start(&operation->handle));
-    for (int i = 0; i < operation->count; ++i) {
-        operation->steps[i].missing = operation->steps[i].needs;
-        operation->steps[i].is_started = operation->steps[i].is_done = 0;
-    }
-    for (int i = 0; i < COLL_LANES; ++i)
-        operation->lanes[i].next = operation->lanes[i].oldest = 0;
-    operation->running_count = 0;
-    operation->left = operation->count;
+    coll_begin_run(operation);
     operation->is_active = 1;
     if (may_go_on(operation->plans) && carry_on(operation))
         return operation->error;
@@ -749,8 +482,7 @@ static int build(struct coll_operation *operation, const struct coll_routine *ro
     if (!*found)
         return MPI_SUCCESS;
     COLL_TRY(operation->error);
-    COLL_TRY(sort_needs(operation));
-    COLL_TRY(put_in_rows(operation));
+    COLL_TRY(coll_order_steps(operation));
     operation->rank = operation->cc->rank;
     return PMPI_Recv_init(NULL, 0, MPI_BYTE, operation->rank, operation->tag + COLL_STREAM_END,
                           operation->plans->comm, &operation->handle);

@@ -112,6 +112,12 @@ def test_the_halves_have_a_best_routine_each_and_the_table_is_not_run_twice(tmp_
         assert set(part["times"]) == {"star", "guard", "table", "alltoall=native",
                                       "alltoall=bruck"}  # fmt: skip
     assert "2.000 | 1.000 | 1.000 | 1.000 |" in halves._report({"alltoall": result})
+    whole = {}
+    for served, words in jobs:
+        if words[2] == halves.CALLS:
+            whole.setdefault(served, set()).add(words)
+    assert all(len(runs) == 3 for runs in whole.values())
+    assert len(set(map(frozenset, whole.values()))) == 1, "delays are not the same for all"
     assert len([served for served, words in jobs if served == "star"]) == 4
 
 
@@ -150,6 +156,30 @@ def test_the_micro_benchmark_computes_between_the_calls_of_every_arm(tmp_path, j
     assert result["choices"] == {}, "both chose the same"
     text = TABLES._report({"alltoall 2048 B": result})
     assert "As Table 4.19" in text
+    assert "| `bruck` | 90 | 2181 | simple |" in text, "the source's row is beside ours"
+    assert "| – | – | – |" in text, "the source has no such policy"
+
+
+def test_shares_of_a_call_are_beside_those_of_the_source():
+    costs = {"o_ms_a_s": 0.2, "o_ma_s": 0.1}
+    one = {"before_s": 10.0, "after_s": 4.0, "overheads": costs}
+    (theirs,) = [row for row in TABLES._beside({}).splitlines() if "allreduce 16 KiB" in row]
+    assert theirs.startswith("| allreduce 16 KiB | – | 2.03 | 1.43 | – | 0.78 | 0.53 |")
+    result = {"MPI": 5.0, "star-enhanced": one}
+    (ours,) = [
+        row
+        for row in TABLES._beside({"allreduce 16384 B": result}).splitlines()
+        if "allreduce 16 KiB" in row
+    ]
+    assert ours.startswith("| allreduce 16 KiB | 2.00 | 2.03 | 1.43 | 0.80 | 0.78 | 0.53 | 2.00% |")
+
+
+def test_each_program_is_beside_what_it_stands_for():
+    times = {"MPI": [6.0], "table": [3.0], "star-enhanced": [2.0], "star-enhanced′": [1.0]}
+    rows = programs._beside({"bodies": {"times": times}}).splitlines()
+    at = rows.index("| NBODY: our `bodies` | 3.00 | 1.50 | 2.00 | 2.00 |")
+    assert rows[at + 1] == "| NBODY: the source's, on (a) | 1.08 | 1.07 | 1.01 | – |"
+    assert rows[at + 2].startswith("| NBODY: the source's, on (b) |")
 
 
 def test_what_computes_between_its_calls_is_compared_with_the_search_included(tmp_path, jobs):

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from docs.tools.experiments.page import with_report
-from docs.tools.experiments.patterns import first_calls, in_theory, persistent, plans, tuned
+from docs.tools.experiments.patterns import (
+    first_calls,
+    in_theory,
+    persistent,
+    persistent_patterns,
+    plans,
+    tuned,
+)
 from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
 from docs.tools.experiments.tuned import Tuned, read_tuned
 from stagegen.catalogue import load_catalogue
@@ -132,6 +139,22 @@ def test_the_median_of_several_jobs_tells_how_fast_a_plan_is():
 def test_a_job_without_all_rows_has_no_result():
     with pytest.raises(ValueError, match="not all of planned, ms, native, ms"):
         persistent.rows_in(JOB.replace("native, ms", "nothing, ms"))
+
+
+def test_a_plan_of_a_pattern_pays_its_init_in_ten_starts():
+    text = JOB + "init: planned 2000.000 ms, native 100.000 ms\n"
+    inits = persistent_patterns.inits_in(text)
+    assert inits == {"planned_init": 2000, "native_init": 100}
+    one = {**persistent.rows_in(text), **inits, "bound": 800.0}
+    assert persistent_patterns.spread(one) == pytest.approx(16600 / 11600)
+    found = {"random-5 bbr zipf-1": one}
+    row = "| 800 | 960 (950–990) | 1650 (910–1890) | 1.20 | 1.67 | 2000 | 1.43 |"
+    assert row in persistent_patterns.EXPERIMENT.report(found)
+    assert [one.met for one in persistent_patterns.EXPERIMENT.targets(found)] == [True, True]
+    slow = {"random-5 bbr zipf-1": {**one, "planned_init": 8000, "bound": 700.0}}
+    assert [one.met for one in persistent_patterns.EXPERIMENT.targets(slow)] == [False, False]
+    with pytest.raises(ValueError, match="no inits in"):
+        persistent_patterns.inits_in(JOB)
 
 
 def test_each_planned_routine_of_each_cluster_has_its_ratio():

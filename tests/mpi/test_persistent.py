@@ -13,6 +13,7 @@ import pytest
 from stagegen.tune.candidates import default_candidate
 from stagegen.tune.decision import Rule
 from tests.mpi import builds, support
+from tests.mpi.test_example_programs import FOLDER
 from tests.mpi.test_threads import ENVIRONMENT, fixed_addresses
 
 pytestmark = pytest.mark.mpi
@@ -61,6 +62,7 @@ WRAPS = tuple(
         "PMPI_Allreduce", "malloc",
     )
 )  # fmt: skip
+EXAMPLE = FOLDER / "persistent.c"
 CASES = [("window", 0, 1), ("tokens", 1, 2), ("auto", 0, 3), ("native", 1, 4)]
 
 
@@ -105,6 +107,21 @@ def test_random_programs_get_the_bytes_of_native(choice, way, seed):
     """With `served`, the program makes calls that would be errors in MPICH's own form."""
     served = ["served"] if choice in ("window", "tokens") else []
     run("persistent.c", 600, seed, *served, choice=choice, way=way)
+
+
+#: Bytes of each rank for each; a rank has nothing for others, another one for a single one.
+COUNTS = ((0, 70, 0, 5000), (0, 0, 0, 0), (9, 9, 9, 9), (0, 30_000, 0, 1))
+
+
+@pytest.mark.parametrize("choice", ["tokens", "native"])
+def test_the_example_program_times_a_plan_of_a_pattern_and_its_init(tmp_path, choice):
+    counts = tmp_path / "counts.txt"
+    counts.write_text("".join(f"{' '.join(map(str, row))}\n" for row in COUNTS))
+    words = (str(EXAMPLE), str(counts), 3, "alltoallv")
+    result = run(*words, choice=choice, variables={"LIBCOLL_TRACE": "1"})
+    assert re.search(r"^native / planned +median +[0-9.]+, ", result.stdout, re.MULTILINE)
+    assert re.search(r"^init: planned [0-9.]+ ms, native [0-9.]+ ms$", result.stdout, re.MULTILINE)
+    assert ("persistent, planned" in result.stderr) == (choice == "tokens")
 
 
 @pytest.mark.parametrize(("choice", "way", "seed"), CASES[:2])

@@ -9,77 +9,17 @@
  * round is on a new duplicate of it. A line tells what the ten calls of a round took together; a
  * call takes as long as the slowest rank.
  */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <mpi.h>
 
+#include "blocks.h"
+
 enum { CALLS = 10 };
 
-struct blocks {
-    int *counts, *displacements;
-    unsigned char *data;
-    int all;
-};
-
 static int rank, size;
-
-/* Read the number of a pair. All ranks read the same file, so all end if it is none: MPI_Abort on
- * one might end the job before the message is out. */
-static int read_count(FILE *file) {
-    int count;
-    if (fscanf(file, "%d", &count) != 1 || count < 0) {
-        if (rank == 0)
-            fprintf(stderr, "first_calls: COUNTS needs %d rows of %d numbers\n", size, size);
-        MPI_Finalize();
-        exit(2);
-    }
-    return count;
-}
-
-static struct blocks room(void) {
-    struct blocks made = {.counts = calloc((size_t)size, sizeof(int)),
-                          .displacements = calloc((size_t)size, sizeof(int))};
-    if (made.counts == NULL || made.displacements == NULL)
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    return made;
-}
-
-static void place(struct blocks *blocks) {
-    for (int i = 0; i < size; ++i) {
-        blocks->displacements[i] = blocks->all;
-        if (blocks->counts[i] > INT_MAX - blocks->all)
-            MPI_Abort(MPI_COMM_WORLD, 2);
-        blocks->all += blocks->counts[i];
-    }
-    blocks->data = malloc((size_t)blocks->all + 1);
-    if (blocks->data == NULL)
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    memset(blocks->data, rank, (size_t)blocks->all + 1);
-}
-
-static void read_blocks(const char *path, struct blocks *out, struct blocks *in) {
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        fprintf(stderr, "first_calls: cannot read %s\n", path);
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-    *out = room();
-    *in = room();
-    for (int from = 0; from < size; ++from)
-        for (int to = 0; to < size; ++to) {
-            const int count = read_count(file);
-            if (from == rank)
-                out->counts[to] = count;
-            if (to == rank)
-                in->counts[from] = count;
-        }
-    fclose(file);
-    place(out);
-    place(in);
-}
 
 /* A message between every two ranks, so that no call waits for a connection to be made. */
 static void connect_all(void) {
@@ -106,14 +46,6 @@ static double timed(int is_native, const struct blocks *out, const struct blocks
     return slowest;
 }
 
-static int wrong_bytes(const struct blocks *in) {
-    int wrong = 0;
-    for (int from = 0; from < size; ++from)
-        for (int i = 0; i < in->counts[from]; ++i)
-            wrong += in->data[in->displacements[from] + i] != from % 256;
-    return wrong;
-}
-
 int main(int argc, char **argv) {
     struct blocks out, in;
     int wrong = 0, all_wrong = 0;
@@ -127,7 +59,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     const int rounds = argc > 2 ? atoi(argv[2]) : 3;
-    read_blocks(argv[1], &out, &in);
+    read_blocks(argv[1], "first_calls", &out, &in);
     connect_all();
     for (int round = 0; round < rounds; ++round) {
         double sums[2] = {0, 0}; /* of libcoll, of the MPI library */
@@ -147,12 +79,8 @@ int main(int argc, char **argv) {
     PMPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0)
         printf("%s: %d rounds of %d calls\n", all_wrong ? "wrong" : "right", rounds, CALLS);
-    struct blocks both[] = {out, in};
-    for (int i = 0; i < 2; ++i) {
-        free(both[i].counts);
-        free(both[i].displacements);
-        free(both[i].data);
-    }
+    release_blocks(&out);
+    release_blocks(&in);
     MPI_Finalize();
     return all_wrong ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -3,15 +3,21 @@
  * slowest rank's time of MPI_Start and MPI_Wait; medians, and the median of the ratios of pairs.
  *
  *   persistent BYTES REPETITIONS [COLLECTIVE]
+ *   persistent COUNTS REPETITIONS alltoallv
  *
  * BYTES are per pair of ranks in an alltoall, the default; per rank in an allgather, gather,
- * scatter and reduce_scatter_block; else of the whole message. Reductions add up integers.
+ * scatter and reduce_scatter_block; else of the whole message. Reductions add up integers. The file
+ * COUNTS has a row for each rank: how many bytes it has for rank 0, 1 and so on.
+ *
+ * The time of the init of each form is that of the slowest rank, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <mpi.h>
+
+#include "blocks.h"
 
 enum { PLANNED, NATIVE, RATIO, ROWS };
 
@@ -22,74 +28,77 @@ enum { PLANNED, NATIVE, RATIO, ROWS };
 struct data {
     char *send, *recv;
     int bytes, *counts, *starts;
+    struct blocks out, in; /* of an alltoallv */
     MPI_Request requests[2];
 };
 
 #define WORLD MPI_COMM_WORLD, MPI_INFO_NULL
-#define INIT_BOTH(NAME, ...)                                                                       \
-    MPI_##NAME##_init(__VA_ARGS__, &data->requests[PLANNED]);                                      \
-    PMPI_##NAME##_init(__VA_ARGS__, &data->requests[NATIVE])
+#define INIT(NAME, ...)                                                                            \
+    (form == PLANNED ? MPI_##NAME##_init(__VA_ARGS__, &data->requests[PLANNED])                    \
+                     : PMPI_##NAME##_init(__VA_ARGS__, &data->requests[NATIVE]))
 
 /* Elements of so many bytes. */
 static int integers(int bytes) {
     return bytes / (int)sizeof(int);
 }
 
-static void alltoall(struct data *data) {
-    INIT_BOTH(Alltoall, data->send, data->bytes, MPI_BYTE, data->recv, data->bytes, MPI_BYTE,
-              WORLD);
+static void alltoall(struct data *data, int form) {
+    INIT(Alltoall, data->send, data->bytes, MPI_BYTE, data->recv, data->bytes, MPI_BYTE, WORLD);
 }
 
-static void allgather(struct data *data) {
-    INIT_BOTH(Allgather, data->send, data->bytes, MPI_BYTE, data->recv, data->bytes, MPI_BYTE,
-              WORLD);
+static void allgather(struct data *data, int form) {
+    INIT(Allgather, data->send, data->bytes, MPI_BYTE, data->recv, data->bytes, MPI_BYTE, WORLD);
 }
 
-static void allgatherv(struct data *data) {
-    INIT_BOTH(Allgatherv, data->send, data->counts[0], MPI_INT, data->recv, data->counts,
-              data->starts, MPI_INT, WORLD);
+static void allgatherv(struct data *data, int form) {
+    INIT(Allgatherv, data->send, data->counts[0], MPI_INT, data->recv, data->counts, data->starts,
+         MPI_INT, WORLD);
 }
 
-static void allreduce(struct data *data) {
-    INIT_BOTH(Allreduce, data->send, data->recv, integers(data->bytes), MPI_INT, MPI_SUM, WORLD);
+static void allreduce(struct data *data, int form) {
+    INIT(Allreduce, data->send, data->recv, integers(data->bytes), MPI_INT, MPI_SUM, WORLD);
 }
 
-static void barrier(struct data *data) {
-    INIT_BOTH(Barrier, WORLD);
+static void alltoallv(struct data *data, int form) {
+    INIT(Alltoallv, data->out.data, data->out.counts, data->out.displacements, MPI_BYTE,
+         data->in.data, data->in.counts, data->in.displacements, MPI_BYTE, WORLD);
 }
 
-static void bcast(struct data *data) {
-    INIT_BOTH(Bcast, data->send, data->bytes, MPI_BYTE, 0, WORLD);
+static void barrier(struct data *data, int form) {
+    INIT(Barrier, WORLD);
 }
 
-static void gather(struct data *data) {
-    INIT_BOTH(Gather, data->send, data->bytes, MPI_BYTE, data->recv, data->bytes, MPI_BYTE, 0,
-              WORLD);
+static void bcast(struct data *data, int form) {
+    INIT(Bcast, data->send, data->bytes, MPI_BYTE, 0, WORLD);
 }
 
-static void reduce(struct data *data) {
-    INIT_BOTH(Reduce, data->send, data->recv, integers(data->bytes), MPI_INT, MPI_SUM, 0, WORLD);
+static void gather(struct data *data, int form) {
+    INIT(Gather, data->send, data->bytes, MPI_BYTE, data->recv, data->bytes, MPI_BYTE, 0, WORLD);
 }
 
-static void reduce_scatter(struct data *data) {
-    INIT_BOTH(Reduce_scatter, data->send, data->recv, data->counts, MPI_INT, MPI_SUM, WORLD);
+static void reduce(struct data *data, int form) {
+    INIT(Reduce, data->send, data->recv, integers(data->bytes), MPI_INT, MPI_SUM, 0, WORLD);
 }
 
-static void reduce_scatter_block(struct data *data) {
-    INIT_BOTH(Reduce_scatter_block, data->send, data->recv, integers(data->bytes), MPI_INT, MPI_SUM,
-              WORLD);
+static void reduce_scatter(struct data *data, int form) {
+    INIT(Reduce_scatter, data->send, data->recv, data->counts, MPI_INT, MPI_SUM, WORLD);
 }
 
-static void scatter(struct data *data) {
-    INIT_BOTH(Scatter, data->send, data->bytes, MPI_BYTE, data->recv, data->bytes, MPI_BYTE, 0,
-              WORLD);
+static void reduce_scatter_block(struct data *data, int form) {
+    INIT(Reduce_scatter_block, data->send, data->recv, integers(data->bytes), MPI_INT, MPI_SUM,
+         WORLD);
+}
+
+static void scatter(struct data *data, int form) {
+    INIT(Scatter, data->send, data->bytes, MPI_BYTE, data->recv, data->bytes, MPI_BYTE, 0, WORLD);
 }
 
 static const struct {
     const char *name;
-    void (*init)(struct data *data);
+    void (*init)(struct data *data, int form);
 } collectives[] = {
     {"alltoall", alltoall},
+    {"alltoallv", alltoallv},
     {"allgather", allgather},
     {"allgatherv", allgatherv},
     {"allreduce", allreduce},
@@ -102,14 +111,13 @@ static const struct {
     {"scatter", scatter},
 };
 
-/* Make both requests of a collective; returns whether there is one of this name. */
-static int init(const char *name, struct data *data) {
-    for (size_t i = 0; i < sizeof collectives / sizeof *collectives; ++i)
-        if (strcmp(name, collectives[i].name) == 0) {
-            collectives[i].init(data);
-            return 1;
-        }
-    return 0;
+/* The place of a collective in the list, or -1. */
+static int place_of(const char *name) {
+    const int count = sizeof collectives / sizeof *collectives;
+    for (int i = 0; i < count; ++i)
+        if (strcmp(name, collectives[i].name) == 0)
+            return i;
+    return -1;
 }
 
 static int compare(const void *left, const void *right) {
@@ -117,15 +125,26 @@ static int compare(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
+static double slowest_since(double start) {
+    const double took = MPI_Wtime() - start;
+    double slowest;
+    PMPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return slowest;
+}
+
+static double timed_init(struct data *data, int collective, int form) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const double start = MPI_Wtime();
+    collectives[collective].init(data, form);
+    return slowest_since(start);
+}
+
 static double timed(MPI_Request *request) {
-    double took, slowest;
     PMPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
     MPI_Start(request);
     MPI_Wait(request, MPI_STATUS_IGNORE);
-    took = MPI_Wtime() - start;
-    PMPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return slowest;
+    return slowest_since(start);
 }
 
 /* Whole messages are cut into equal blocks of integers. */
@@ -149,26 +168,40 @@ static void release(struct data *data) {
     free(data->recv);
     free(data->counts);
     free(data->starts);
+    release_blocks(&data->out);
+    release_blocks(&data->in);
 }
 
 int main(int argc, char **argv) {
     static const char *const names[] = {"planned, ms", "native, ms", "native / planned"};
-    const int bytes = argc > 1 ? atoi(argv[1]) : 32768, pairs = argc > 2 ? atoi(argv[2]) : 9;
-    const char *collective = argc > 3 ? argv[3] : "alltoall";
-    double *rows[ROWS];
+    const int pairs = argc > 2 ? atoi(argv[2]) : 9;
+    const char *name = argc > 3 ? argv[3] : "alltoall";
+    const int collective = place_of(name), is_irregular = strcmp(name, "alltoallv") == 0;
+    const int bytes = is_irregular ? 0 : argc > 1 ? atoi(argv[1]) : 32768;
+    double *rows[ROWS], init[2];
     int rank, size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    struct data data = allocate(bytes, size);
-    if (!init(collective, &data)) {
-        fprintf(stderr, "persistent: no collective '%s'\n", collective);
+    if (collective < 0) {
+        fprintf(stderr, "persistent: no collective '%s'\n", name);
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }
+    struct data data = allocate(bytes, size);
+    if (is_irregular)
+        read_blocks(argv[1], "persistent", &data.out, &data.in);
     for (int i = 0; i < ROWS; ++i)
         rows[i] = calloc((size_t)pairs, sizeof *rows[i]);
-    for (int i = PLANNED; i <= NATIVE; ++i)
-        timed(&data.requests[i]);
+    for (int form = PLANNED; form <= NATIVE; ++form) {
+        init[form] = 1e3 * timed_init(&data, collective, form);
+        if (is_irregular)
+            memset(data.in.data, -1, (size_t)data.in.all);
+        timed(&data.requests[form]);
+        if (is_irregular && wrong_bytes(&data.in) > 0) {
+            fprintf(stderr, "persistent: wrong data on rank %d\n", rank);
+            MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+        }
+    }
     for (int pair = 0; pair < pairs; ++pair) {
         const int first = pair % 2;
         rows[first][pair] = 1e3 * timed(&data.requests[first]);
@@ -182,6 +215,8 @@ int main(int argc, char **argv) {
                    rows[i][pairs - 1]);
         free(rows[i]);
     }
+    if (rank == 0)
+        printf("init: planned %.3f ms, native %.3f ms\n", init[PLANNED], init[NATIVE]);
     release(&data);
     MPI_Finalize();
     return EXIT_SUCCESS;

@@ -127,7 +127,7 @@ struct coll_operation {
 };
 
 /*
- * persistent.c: make an operation of steps; an error stays in it, and no step after it is made. All
+ * plan_steps.c: make an operation of steps; an error stays in it, and no step after it is made. All
  * receives are in one lane, so those of a row start in the order in which they are matched.
  */
 int coll_add_send(struct coll_operation *operation, int lane, enum coll_stream stream,
@@ -138,6 +138,15 @@ int coll_add_work(struct coll_operation *operation, int lane, coll_work *work, c
                   void *to, MPI_Aint count);
 void coll_add_need(struct coll_operation *operation, int step, int needed);
 int coll_copy_bytes(const struct coll_operation *operation, const struct coll_step *step);
+
+/* The same, when all steps are there; and when nothing starts them any more. */
+int coll_order_steps(struct coll_operation *operation);
+void coll_free_steps(struct coll_operation *operation);
+
+/* plan_run.c: begin a run of the steps; go on with it, until nothing more may start now: whether
+ * the run has ended. After an error, it ends when all its receives have. */
+void coll_begin_run(struct coll_operation *operation);
+int coll_run_steps(struct coll_operation *operation);
 
 /*
  * plans.c, plan_exchange.c, plan_reduced.c, plan_rooted.c: fill in the steps of a call that a

@@ -31,7 +31,7 @@ SIZES = (2 * KIB, 8 * KIB)
 LATE = (0, 16)
 HALVES = (0, 1)
 
-#: What makes all calls; a single routine makes those of a half.
+#: What serves, besides the single routines. All make all calls, so delays are the same for all.
 WHOLE = (STAR, GUARD, STATIC)
 
 #: All calls; the latter half of each half is compared, as a policy has selected by then. Calls of
@@ -50,24 +50,16 @@ def _measure(collective: str, folder: Path) -> Any:
     def whole(served: str, seed: int, learn: Path | None = None) -> list[float]:
         return calls(folder, served, *words, f"seed={seed}", learn=learn)["elapsed"]
 
-    def part(name: str, half: int, count: int, seed: int) -> list[float]:
-        own = (collective, SIZES[half], count, f"late={LATE[half]}", f"seed={seed}")
-        return calls(folder, name, *own)["elapsed"]
+    def short(name: str, half: int) -> float:
+        own = (collective, SIZES[half], SHORT, f"late={LATE[half]}", "seed=1")
+        return fmean(calls(folder, name, *own)["elapsed"][OPENING:])
 
     whole(STAR, 1, learn=file)
+    names = [finalists(singles(file, SIZES[half]), partial(short, half=half)) for half in HALVES]
     arms: dict[str, Callable[[int], list[float]]] = {
-        served: lambda i, served=served: whole(served, i + 1) for served in WHOLE
+        served: lambda i, served=served: whole(served, i + 1)
+        for served in dict.fromkeys((*WHOLE, *names[0], *names[1]))
     }
-    names = {}
-    for half in HALVES:
-        names[half] = finalists(
-            singles(file, SIZES[half]),
-            lambda name, half=half: fmean(part(name, half, SHORT, 1)[OPENING:]),
-        )
-        for name in names[half]:
-            arms[_arm(half, name)] = lambda i, name=name, half=half: part(
-                name, half, OPENING + QUARTER, i + 1
-            )[OPENING:]
     found = in_turn(arms)
     return {
         "whole": {served: [sum(times) for times in found[served]] for served in WHOLE},
@@ -75,20 +67,14 @@ def _measure(collective: str, folder: Path) -> Any:
     }
 
 
-def _arm(half: int, name: str) -> str:
-    return f"{half} {name}"
-
-
 def _part(
     found: Mapping[str, Sequence[Sequence[float]]], half: int, names: Sequence[str]
 ) -> dict[str, Any]:
     """Return the mean times of a call in a half, by arm and round, and the best single routine."""
     span = slice((2 * half + 1) * QUARTER, (2 * half + 2) * QUARTER)
-    times = {served: [fmean(times[span]) for times in found[served]] for served in WHOLE}
-    times |= {
-        name: [fmean(times) for times in found[_arm(half, name)]]
-        for name in names
-        if name != STATIC
+    times = {
+        served: [fmean(times[span]) for times in found[served]]
+        for served in dict.fromkeys((*WHOLE, *names))
     }
     singles_of_part = [name for name in times if name not in (STAR, GUARD)]
     return {"best": fastest(times, singles_of_part), "times": times}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from docs.tools.experiments.adaptive._jobs import (
@@ -20,6 +20,7 @@ from docs.tools.experiments.adaptive._jobs import (
     ratio,
     run,
 )  # fmt: skip
+from docs.tools.experiments.adaptive._source import APPLICATIONS, CLUSTERS
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
 from docs.tools.experiments.programs import OF_FFTW, Program, loop_seconds
@@ -42,6 +43,14 @@ SERVED = (NATIVE, STATIC, *POLICIES)
 
 #: Without tuning and monitoring: what a policy selected serves from the first call on.
 PRIMED = {policy: f"{policy}′" for policy in (ENHANCED, STAR)}
+
+#: The ratios that are beside the source's: STAGE is its static table.
+BESIDE = (
+    (NATIVE, ENHANCED),
+    (STATIC, ENHANCED),
+    (NATIVE, STATIC),
+    (ENHANCED, PRIMED[ENHANCED]),
+)
 
 #: The targets: in at least one program, adapting is this many times as fast as the table; in all of
 #: them, watching takes so many times as long as the table, at the most.
@@ -148,11 +157,48 @@ def _report(found: Found) -> str:
         (
             "As Tables 4.16 and 4.17: seconds of the loop.",
             table(titles, times),
+            "As Tables 4.16 and 4.17: ratios, ours beside those of the source's program. Above 1, "
+            "what stands behind the stroke is faster.",
+            _beside(found),
             "As Tables 4.14 and 4.15, with the overheads per call: of each collective the calls "
             "that took the most time.",
             table(costs, routines),
+            "The source's programs, from Tables 4.14 to 4.17.",
+            _of_source(),
         )
     )
+
+
+def _row(title: str, times: Mapping[str, float | None]) -> list[str]:
+    pairs = [(times.get(over), times.get(under)) for over, under in BESIDE]
+    return [title, *("–" if a is None or b is None else f"{a / b:.2f}" for a, b in pairs)]
+
+
+def _beside(found: Found) -> str:
+    """Return ratios of our programs, each followed by those of what it stands for."""
+    rows = []
+    for theirs in dict.fromkeys(name for name, _ in APPLICATIONS):
+        for ours in (name for name in found if PROGRAMS[name][1] == theirs):
+            times = {served: median(each) for served, each in found[ours]["times"].items()}
+            rows.append(_row(f"{theirs}: our `{ours}`", times))
+        for cluster in CLUSTERS:
+            one = APPLICATIONS[theirs, cluster]
+            served = {NATIVE: one.mpich, STATIC: one.stage, ENHANCED: one.star}
+            served[PRIMED[ENHANCED]] = one.star_primed
+            rows.append(_row(f"{theirs}: the source's, on ({cluster})", served))
+    return table(["program", *(f"{over} / {under}" for over, under in BESIDE)], rows)
+
+
+def _of_source() -> str:
+    rows = [
+        [f"{name} ({cluster}), {one.collective}", f"{one.size} B", one.star_chose,
+         one.stage_chose, one.mpich_has, f"{one.star:g}", f"{one.stage:g}", f"{one.mpich:g}",
+         "–" if one.star_primed is None else f"{one.star_primed:g}"]
+        for (name, cluster), one in APPLICATIONS.items()
+    ]  # fmt: skip
+    titles = ["program", "message", "STAR selects", "STAGE selects", "MPICH has", "STAR, s",
+              "STAGE, s", "MPICH, s", "STAR′, s"]  # fmt: skip
+    return table(titles, rows)
 
 
 def _costs(overheads: Any) -> list[str]:

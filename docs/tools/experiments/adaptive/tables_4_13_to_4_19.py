@@ -20,6 +20,7 @@ from docs.tools.experiments.adaptive._jobs import (
     ratio,
     situation,
 )  # fmt: skip
+from docs.tools.experiments.adaptive._source import CLUSTERS, MICRO, SELECTIONS
 from docs.tools.experiments.experiment import Experiment, Found
 from docs.tools.experiments.page import milliseconds, table
 from docs.tools.target import Target
@@ -39,8 +40,8 @@ ALONE, OPENING = 40, 4
 #: sleep, so a longer rest changes nothing but the time of the experiment.
 COMPUTATION, REST_MOST_MS = 5, 200
 
-BASIC, STAR = "star-basic", "star"
-POLICIES = (BASIC, "star-enhanced", STAR)
+BASIC, ENHANCED, STAR = "star-basic", "star-enhanced", "star"
+POLICIES = (BASIC, ENHANCED, STAR)
 
 #: The targets: the excess of `star` before selection over the excess of `star-basic`, and the time
 #: of its choice over the time of the other choice.
@@ -107,35 +108,114 @@ def _cell(seconds: float | None) -> str:
     return "–" if seconds is None else milliseconds(seconds)
 
 
-def _report(found: Found) -> str:
-    selection = [
-        [f"{point}, `{policy}`", str(one["selected_after"]), _cell(one["selection_s"]),
-         _cell(excess(result, policy)), f"`{one['chosen']}`"]
-        for point, result in found.items()
-        for policy, one in ((name, result[name]) for name in POLICIES)
-    ]  # fmt: skip
-    times = [
+def _key(point: str) -> tuple[str, int]:
+    """Return the collective and the bytes of a point, as the source's tables have them."""
+    collective, size, _ = point.split()
+    return collective, int(size)
+
+
+def _selections(found: Found) -> str:
+    rows = []
+    for point, result in found.items():
+        for policy in POLICIES:
+            one, theirs = result[policy], SELECTIONS.get((*_key(point), policy))
+            rows.append(
+                [f"{point}, `{policy}`", str(one["selected_after"]), _cell(one["selection_s"]),
+                 _cell(excess(result, policy)), f"`{one['chosen']}`",
+                 *(("–",) * 3 if theirs is None else map(str, theirs))]
+            )  # fmt: skip
+    titles = ["calls", "selected after", "ms in all", "excess, ms", "selected",
+              "source: after", "source: ms in all", "source: selected"]  # fmt: skip
+    return table(titles, rows)
+
+
+def _times(found: Found) -> str:
+    rows = [
         [f"{point}, {result['calls']} calls", _cell(result[NATIVE]), _cell(result[STATIC]),
          *(_cell(result[policy][name]) for policy in POLICIES for name in ("before_s", "after_s"))]
         for point, result in found.items()
     ]  # fmt: skip
-    costs = [
+    per_policy = [f"`{policy}` {when}" for policy in POLICIES for when in ("selecting", "after")]
+    return table(["calls", "MPICH", "table", *per_policy], rows)
+
+
+def _costs(found: Found) -> str:
+    rows = [
         [f"{point}, `{policy}`",
          *(_cell(one["overheads"] and one["overheads"][name])
            for name in ("o_ms_a_s", "o_ms_c_s", "o_ma_s"))]
         for point, result in found.items()
         for policy, one in ((name, result[name]) for name in POLICIES)
     ]  # fmt: skip
-    per_policy = [f"`{policy}` {when}" for policy in POLICIES for when in ("selecting", "after")]
+    return table(["calls", "O_MS^a", "O_MS^c", "O_MA"], rows)
+
+
+#: What does not depend on how fast a cluster is: titles, and how a number is written.
+SHARES = (
+    ("selecting / MPICH", "{:.2f}"),
+    ("after / MPICH", "{:.2f}"),
+    ("O_MS^a / selecting", "{:.2%}"),
+    ("O_MA / after", "{:.2%}"),
+)
+
+
+def _our_shares(result: Any) -> list[float | None]:
+    one, native = result[ENHANCED], result[NATIVE]
+    before, after, costs = one["before_s"], one["after_s"], one["overheads"]
+    if not before or not after or costs is None:
+        return [None] * len(SHARES)
+    return [before / native, after / native, costs["o_ms_a_s"] / before, costs["o_ma_s"] / after]
+
+
+def _their_shares(collective: str, size: int, cluster: str) -> list[float | None]:
+    one = MICRO.get((collective, size, cluster))
+    if one is None:
+        return [None] * len(SHARES)
+    return [one.selecting / one.mpich, one.after / one.mpich,
+            one.o_ms_a / one.selecting, one.o_ma / one.after]  # fmt: skip
+
+
+def _beside(found: Found) -> str:
+    """Return Tables 4.18 and 4.19 as shares, ours beside those of the source's clusters."""
+    ours = {_key(point): result for point, result in found.items()}
+    least = min(size for _, size, _ in MICRO)
+    theirs = {(collective, size) for collective, size, _ in MICRO}
+    rows = []
+    for collective, size in sorted(theirs | {key for key in ours if key[1] >= least}):
+        own = ours.get((collective, size))
+        all_shares = [[None] * len(SHARES) if own is None else _our_shares(own)]
+        all_shares += [_their_shares(collective, size, cluster) for cluster in CLUSTERS]
+        rows.append(
+            [f"{collective} {size // KIB} KiB",
+             *("–" if shares[at] is None else form.format(shares[at])
+               for at, (_, form) in enumerate(SHARES) for shares in all_shares)]
+        )  # fmt: skip
+    whose = ("ours", *(f"({cluster})" for cluster in CLUSTERS))
+    return table(["calls", *(f"{title}: {who}" for title, _ in SHARES for who in whose)], rows)
+
+
+def _of_source() -> str:
+    rows = [
+        [f"{collective} ({cluster}) {size // KIB} KB", *(f"{number:g}" for number in one)]
+        for (collective, size, cluster), one in MICRO.items()
+    ]
+    return table(["calls", "MPICH", "selecting", "after", "O_MS^a", "O_MS^c", "O_MA"], rows)
+
+
+def _report(found: Found) -> str:
     return "\n\n".join(
         (
             "As Table 4.13: calls until selection, their time, and what was selected. The excess "
             "is that time beyond what as many calls of the best one would take.",
-            table(["calls", "selected after", "ms in all", "excess, ms", "selected"], selection),
+            _selections(found),
             "As Table 4.18: milliseconds of a call.",
-            table(["calls", "MPICH", "table", *per_policy], times),
+            _times(found),
             "As Table 4.19: milliseconds per call.",
-            table(["calls", "O_MS^a", "O_MS^c", "O_MA"], costs),
+            _costs(found),
+            "As Tables 4.18 and 4.19, `star-enhanced`: ours beside the source's clusters.",
+            _beside(found),
+            "The source's milliseconds of a call.",
+            _of_source(),
         )
     )
 

@@ -31,7 +31,7 @@ ROWS = {"planned, ms": "planned", "native, ms": "native", "native / planned": "r
 _ROW = re.compile(r"^(\S.*\S) +median +([0-9.]+), +([0-9.]+) to +([0-9.]+)$", re.MULTILINE)
 
 
-def _library(topology: Path, folder: Path) -> Path:
+def library_of(topology: Path, folder: Path) -> Path:
     """Return a library of a cluster: its plan of an alltoall depends on nothing that is tuned."""
     if not (folder / "libcoll.so").exists():
         stagegen(
@@ -47,7 +47,7 @@ def _measure(cluster: str, congestion: str, folder: Path) -> Any:
     """Return the medians, the least and the most of a job."""
     top = folder.parents[1]
     topology = topology_file(cluster, folder)
-    library = _library(topology, top / "persistent-libraries" / cluster)
+    library = library_of(topology, top / "persistent-libraries" / cluster)
     program = lab.compiled(top / "compiled", "persistent")
     variables = {CONGESTION_VARIABLE: congestion}
     text = lab.run(topology, program, BYTES, PAIRS, library=library, variables=variables)
