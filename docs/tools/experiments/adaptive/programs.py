@@ -157,7 +157,7 @@ def _report(found: Found) -> str:
         (
             "As Tables 4.16 and 4.17: seconds of the loop.",
             table(titles, times),
-            "As Tables 4.16 and 4.17: ratios, ours beside those of the source's program. Above 1, "
+            "As Tables 4.16 and 4.17: ratios, ours beside those of the source's program. Above 1,\n"
             "what stands behind the stroke is faster.",
             _beside(found),
             "As Tables 4.14 and 4.15, with the overheads per call: of each collective the calls "

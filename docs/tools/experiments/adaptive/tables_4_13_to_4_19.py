@@ -205,7 +205,7 @@ def _of_source() -> str:
 def _report(found: Found) -> str:
     return "\n\n".join(
         (
-            "As Table 4.13: calls until selection, their time, and what was selected. The excess "
+            "As Table 4.13: calls until selection, their time, and what was selected. The excess\n"
             "is that time beyond what as many calls of the best one would take.",
             _selections(found),
             "As Table 4.18: milliseconds of a call.",
