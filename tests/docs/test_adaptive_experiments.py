@@ -9,6 +9,7 @@ import pytest
 
 from docs.tools.experiments.adaptive import (
     _jobs,
+    _source,
     computing,
     halves,
     imbalance,
@@ -163,19 +164,29 @@ def test_the_micro_benchmark_computes_between_the_calls_of_every_arm(tmp_path, j
 def test_shares_of_a_call_are_beside_those_of_the_source():
     costs = {"o_ms_a_s": 0.2, "o_ma_s": 0.1}
     one = {"before_s": 10.0, "after_s": 4.0, "overheads": costs}
-    (theirs,) = [row for row in TABLES._beside({}).splitlines() if "allreduce 16 KiB" in row]
-    assert theirs.startswith("| allreduce 16 KiB | – | 2.03 | 1.43 | – | 0.78 | 0.53 |")
+    (theirs,) = [row for row in TABLES._beside({}).splitlines() if "alltoall 256 KiB" in row]
+    assert theirs == (
+        "| alltoall 256 KiB | – | 1.27 | 1.18 | – | 0.96 | 0.94 "
+        "| – | 0.24% | 0.00014% | – | 0.06% | 0.1% |"
+    )
     result = {"MPI": 5.0, "star-enhanced": one}
     (ours,) = [
         row
         for row in TABLES._beside({"allreduce 16384 B": result}).splitlines()
         if "allreduce 16 KiB" in row
     ]
-    assert ours.startswith("| allreduce 16 KiB | 2.00 | 2.03 | 1.43 | 0.80 | 0.78 | 0.53 | 2.00% |")
+    assert ours.startswith("| allreduce 16 KiB | 2.00 | 2.03 | 1.43 | 0.80 | 0.78 | 0.53 | 2% |")
+    assert "| 2.5% |" in ours
+
+
+def test_the_overheads_of_the_source_add_up_to_its_times():
+    for which, one in _source.MICRO.items():
+        assert one.o_ms_a + one.o_ms_c == pytest.approx(one.selecting, rel=0.01), which
 
 
 def test_each_program_is_beside_what_it_stands_for():
-    times = {"MPI": [6.0], "table": [3.0], "star-enhanced": [2.0], "star-enhanced′": [1.0]}
+    times = {"MPI": [6.0, 9.0, 1.0], "table": [3.0, 2.0, 2.0],
+             "star-enhanced": [2.0, 3.0, 1.0], "star-enhanced′": [1.0, 1.5, 1.0]}  # fmt: skip
     rows = programs._beside({"bodies": {"times": times}}).splitlines()
     at = rows.index("| NBODY: our `bodies` | 3.00 | 1.50 | 2.00 | 2.00 |")
     assert rows[at + 1] == "| NBODY: the source's, on (a) | 1.08 | 1.07 | 1.01 | – |"

@@ -123,6 +123,12 @@ native / planned  median     1.67,     0.95 to     1.96
 """
 
 
+MEANS = """\
+mean: planned 1000.000 ms, native 1600.000 ms
+init: planned 2000.000 ms, native 100.000 ms
+"""
+
+
 def test_the_median_of_several_jobs_tells_how_fast_a_plan_is():
     slow, fast = persistent.rows_in(JOB.replace("1.67", "1.10")), persistent.rows_in(JOB)
     assert fast == {
@@ -142,19 +148,43 @@ def test_a_job_without_all_rows_has_no_result():
 
 
 def test_a_plan_of_a_pattern_pays_its_init_in_ten_starts():
-    text = JOB + "init: planned 2000.000 ms, native 100.000 ms\n"
-    inits = persistent_patterns.inits_in(text)
-    assert inits == {"planned_init": 2000, "native_init": 100}
-    one = {**persistent.rows_in(text), **inits, "bound": 800.0}
-    assert persistent_patterns.spread(one) == pytest.approx(16600 / 11600)
+    means = persistent_patterns.means_in(MEANS)
+    assert means == {"planned_mean": 1000, "native_mean": 1600,
+                     "planned_init": 2000, "native_init": 100}  # fmt: skip
+    one = {**persistent.rows_in(JOB), **means, "bound": 800.0}
+    assert persistent_patterns.ratio_with_init(one) == pytest.approx(16100 / 12000)
     found = {"random-5 bbr zipf-1": one}
-    row = "| 800 | 960 (950–990) | 1650 (910–1890) | 1.20 | 1.67 | 2000 | 1.43 |"
+    row = "| 800 | 960 (950–990) | 1650 (910–1890) | 1.20 | 1.67 | 2000, 100 | 1.34 |"
     assert row in persistent_patterns.EXPERIMENT.report(found)
     assert [one.met for one in persistent_patterns.EXPERIMENT.targets(found)] == [True, True]
     slow = {"random-5 bbr zipf-1": {**one, "planned_init": 8000, "bound": 700.0}}
     assert [one.met for one in persistent_patterns.EXPERIMENT.targets(slow)] == [False, False]
-    with pytest.raises(ValueError, match="no inits in"):
-        persistent_patterns.inits_in(JOB)
+    with pytest.raises(ValueError, match="no means and inits in"):
+        persistent_patterns.means_in(JOB)
+
+
+def test_a_pattern_is_timed_with_a_plan_as_often_as_there_is_time(tmp_path, monkeypatch):
+    asked = []
+
+    def run(_topology, _program, counts, pairs, *words, **options):
+        asked.append((pairs, words, options["variables"]["LIBCOLL_PERSISTENT"]))
+        sizes = [[*map(int, row.split())] for row in counts.read_text().splitlines()]
+        assert [*map(tuple, sizes)] == [*map(tuple, tuned.pattern_of(2, 12).sizes)]
+        return JOB + MEANS + told
+
+    monkeypatch.setattr(persistent_patterns.lab, "run", run)
+    monkeypatch.setattr(persistent_patterns.lab, "compiled", lambda *_: "program")
+    monkeypatch.setattr(persistent_patterns, "library_of", lambda *_: "library")
+    folder = tmp_path / "persistent_patterns" / "point"
+    folder.mkdir(parents=True)
+    told = "rank 0: alltoallv persistent, planned 9..9 bytes 9 starts\n"
+    result = persistent_patterns._measure("random-5", "bbr", 2, folder)
+    assert asked == [(9, ("alltoallv",), "tokens")]
+    assert 200 < result["bound"] < 300, "milliseconds"
+    told = ""
+    with pytest.raises(ValueError, match="no plan"):
+        persistent_patterns._measure("random-5", "bbr", 2, folder)
+    assert [*map(persistent_patterns.pairs_of, (0.1, 5, 100))] == [9, 6, 3]
 
 
 def test_each_planned_routine_of_each_cluster_has_its_ratio():

@@ -120,7 +120,9 @@ def test_the_example_program_times_a_plan_of_a_pattern_and_its_init(tmp_path, ch
     words = (str(EXAMPLE), str(counts), 3, "alltoallv")
     result = run(*words, choice=choice, variables={"LIBCOLL_TRACE": "1"})
     assert re.search(r"^native / planned +median +[0-9.]+, ", result.stdout, re.MULTILINE)
-    assert re.search(r"^init: planned [0-9.]+ ms, native [0-9.]+ ms$", result.stdout, re.MULTILINE)
+    for what in ("mean", "init"):
+        line = rf"^{what}: planned [0-9.]+ ms, native [0-9.]+ ms$"
+        assert re.search(line, result.stdout, re.MULTILINE)
     assert ("persistent, planned" in result.stderr) == (choice == "tokens")
 
 
@@ -192,6 +194,11 @@ def test_functions_that_delete_attributes_of_types_may_free_requests():
 
 def test_a_start_waits_for_no_other_rank():
     run("persistent_uses.c", "alone", choice="auto", variables=support.MEMORY)
+
+
+def test_the_root_of_a_scatter_copies_its_own_block_last():
+    """As the blocking call: what leaves from where it arrives has left."""
+    run("persistent_inside.c", "overlap", choice="auto", options=WRAPS)
 
 
 def test_empty_blocks_may_be_anywhere():

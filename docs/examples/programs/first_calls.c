@@ -21,14 +21,6 @@ enum { CALLS = 10 };
 
 static int rank, size;
 
-/* A message between every two ranks, so that no call waits for a connection to be made. */
-static void connect_all(void) {
-    char out = 0, in;
-    for (int step = 1; step < size; ++step)
-        MPI_Sendrecv(&out, 1, MPI_CHAR, (rank + step) % size, 0, &in, 1, MPI_CHAR,
-                     (rank - step + size) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
 static double timed(int is_native, const struct blocks *out, const struct blocks *in,
                     MPI_Comm comm) {
     double took, slowest;

@@ -9,7 +9,8 @@
  * scatter and reduce_scatter_block; else of the whole message. Reductions add up integers. The file
  * COUNTS has a row for each rank: how many bytes it has for rank 0, 1 and so on.
  *
- * The time of the init of each form is that of the slowest rank, too.
+ * Two more lines tell the means, and what the init of each form took on the slowest rank. Before
+ * them, all ranks are connected.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,21 @@ static int place_of(const char *name) {
     return -1;
 }
 
+static void refuse(int rank) {
+    if (rank == 0)
+        fprintf(stderr, "usage: persistent BYTES REPETITIONS [COLLECTIVE]\n"
+                        "       persistent COUNTS REPETITIONS alltoallv\n");
+    MPI_Finalize();
+    exit(2);
+}
+
+/* A number from `least` upwards, or -1. */
+static int number_of(const char *text, int least) {
+    char *end;
+    const long number = strtol(text, &end, 10);
+    return *text == '\0' || *end != '\0' || number < least || number > 1 << 30 ? -1 : (int)number;
+}
+
 static int compare(const void *left, const void *right) {
     const double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -174,24 +190,23 @@ static void release(struct data *data) {
 
 int main(int argc, char **argv) {
     static const char *const names[] = {"planned, ms", "native, ms", "native / planned"};
-    const int pairs = argc > 2 ? atoi(argv[2]) : 9;
+    const int pairs = argc > 2 ? number_of(argv[2], 1) : 9;
     const char *name = argc > 3 ? argv[3] : "alltoall";
     const int collective = place_of(name), is_irregular = strcmp(name, "alltoallv") == 0;
-    const int bytes = is_irregular ? 0 : argc > 1 ? atoi(argv[1]) : 32768;
-    double *rows[ROWS], init[2];
+    const int bytes = is_irregular ? 0 : argc > 1 ? number_of(argv[1], 0) : 32768;
+    double *rows[ROWS], init[2], sum[ROWS] = {0};
     int rank, size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (collective < 0) {
-        fprintf(stderr, "persistent: no collective '%s'\n", name);
-        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    }
+    if (collective < 0 || bytes < 0 || pairs < 0)
+        refuse(rank);
     struct data data = allocate(bytes, size);
     if (is_irregular)
         read_blocks(argv[1], "persistent", &data.out, &data.in);
     for (int i = 0; i < ROWS; ++i)
         rows[i] = calloc((size_t)pairs, sizeof *rows[i]);
+    connect_all();
     for (int form = PLANNED; form <= NATIVE; ++form) {
         init[form] = 1e3 * timed_init(&data, collective, form);
         if (is_irregular)
@@ -209,12 +224,17 @@ int main(int argc, char **argv) {
         rows[RATIO][pair] = rows[NATIVE][pair] / rows[PLANNED][pair];
     }
     for (int i = 0; i < ROWS; ++i) {
+        for (int pair = 0; pair < pairs; ++pair)
+            sum[i] += rows[i][pair];
         qsort(rows[i], (size_t)pairs, sizeof *rows[i], compare);
         if (rank == 0)
             printf("%-17s median %8.2f, %8.2f to %8.2f\n", names[i], rows[i][pairs / 2], rows[i][0],
                    rows[i][pairs - 1]);
         free(rows[i]);
     }
+    if (rank == 0)
+        printf("mean: planned %.3f ms, native %.3f ms\n", sum[PLANNED] / pairs,
+               sum[NATIVE] / pairs);
     if (rank == 0)
         printf("init: planned %.3f ms, native %.3f ms\n", init[PLANNED], init[NATIVE]);
     release(&data);

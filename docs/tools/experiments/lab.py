@@ -32,6 +32,7 @@ def run(
     variables: Mapping[str, str] | None = None,
     before: Sequence[object] = (),
     mpi: str | None = None,
+    with_errors: bool = False,
 ) -> str:
     """Run a program in the lab of a topology; return what it prints.
 
@@ -44,6 +45,7 @@ def run(
         variables: of the environment, besides those that are there.
         before: words before the command, such as those of ``stagegen record``.
         mpi: what the program was built for, as ``--mpi`` names it; None for its default.
+        with_errors: whether to return what it prints on standard error, too.
 
     Raises:
         subprocess.CalledProcessError: it failed; it has said why.
@@ -56,6 +58,7 @@ def run(
     line = [*before, *lab, program, *words]
     done = subprocess.run(
         [*map(str, line)],
-        check=True, stdout=subprocess.PIPE, env=environment(variables or {}),
+        check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT if with_errors else None,
+        env=environment(variables or {}),
     )  # fmt: skip
     return done.stdout.decode()

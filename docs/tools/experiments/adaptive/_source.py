@@ -39,7 +39,7 @@ class Application(NamedTuple):
     size: int
     star_chose: str
     stage_chose: str
-    mpich_has: str
+    mpich_routine: str
     star: float
     stage: float
     mpich: float

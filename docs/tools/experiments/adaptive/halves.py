@@ -63,19 +63,14 @@ def _measure(collective: str, folder: Path) -> Any:
     found = in_turn(arms)
     return {
         "whole": {served: [sum(times) for times in found[served]] for served in WHOLE},
-        "parts": [_part(found, half, names[half]) for half in HALVES],
+        "parts": [_part(found, half) for half in HALVES],
     }
 
 
-def _part(
-    found: Mapping[str, Sequence[Sequence[float]]], half: int, names: Sequence[str]
-) -> dict[str, Any]:
+def _part(found: Mapping[str, Sequence[Sequence[float]]], half: int) -> dict[str, Any]:
     """Return the mean times of a call in a half, by arm and round, and the best single routine."""
     span = slice((2 * half + 1) * QUARTER, (2 * half + 2) * QUARTER)
-    times = {
-        served: [fmean(times[span]) for times in found[served]]
-        for served in dict.fromkeys((*WHOLE, *names))
-    }
+    times = {served: [fmean(each[span]) for each in rounds] for served, rounds in found.items()}
     singles_of_part = [name for name in times if name not in (STAR, GUARD)]
     return {"best": fastest(times, singles_of_part), "times": times}
 

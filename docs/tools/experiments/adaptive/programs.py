@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 from docs.tools.experiments.adaptive._jobs import (
@@ -169,9 +169,9 @@ def _report(found: Found) -> str:
     )
 
 
-def _row(title: str, times: Mapping[str, float | None]) -> list[str]:
+def _row(title: str, times: Mapping[str, Sequence[float] | None]) -> list[str]:
     pairs = [(times.get(over), times.get(under)) for over, under in BESIDE]
-    return [title, *("–" if a is None or b is None else f"{a / b:.2f}" for a, b in pairs)]
+    return [title, *("–" if a is None or b is None else f"{ratio(a, b):.2f}" for a, b in pairs)]
 
 
 def _beside(found: Found) -> str:
@@ -179,20 +179,20 @@ def _beside(found: Found) -> str:
     rows = []
     for theirs in dict.fromkeys(name for name, _ in APPLICATIONS):
         for ours in (name for name in found if PROGRAMS[name][1] == theirs):
-            times = {served: median(each) for served, each in found[ours]["times"].items()}
-            rows.append(_row(f"{theirs}: our `{ours}`", times))
+            rows.append(_row(f"{theirs}: our `{ours}`", found[ours]["times"]))
         for cluster in CLUSTERS:
             one = APPLICATIONS[theirs, cluster]
-            served = {NATIVE: one.mpich, STATIC: one.stage, ENHANCED: one.star}
-            served[PRIMED[ENHANCED]] = one.star_primed
-            rows.append(_row(f"{theirs}: the source's, on ({cluster})", served))
+            times = {NATIVE: [one.mpich], STATIC: [one.stage], ENHANCED: [one.star]}
+            if one.star_primed is not None:
+                times[PRIMED[ENHANCED]] = [one.star_primed]
+            rows.append(_row(f"{theirs}: the source's, on ({cluster})", times))
     return table(["program", *(f"{over} / {under}" for over, under in BESIDE)], rows)
 
 
 def _of_source() -> str:
     rows = [
         [f"{name} ({cluster}), {one.collective}", f"{one.size} B", one.star_chose,
-         one.stage_chose, one.mpich_has, f"{one.star:g}", f"{one.stage:g}", f"{one.mpich:g}",
+         one.stage_chose, one.mpich_routine, f"{one.star:g}", f"{one.stage:g}", f"{one.mpich:g}",
          "–" if one.star_primed is None else f"{one.star_primed:g}"]
         for (name, cluster), one in APPLICATIONS.items()
     ]  # fmt: skip

@@ -31,7 +31,6 @@ SIZES = (2 * KIB, 16 * KIB, 128 * KIB)
 #: Calls of the micro-benchmark (Fig. 4.26). Where these would last longer than minutes: how many
 #: calls follow the selection by `star-basic`, which is two monitoring periods.
 CALLS, MONITORED, LONG = 500, 60, 128 * KIB
-SELECTION = {"alltoall": 90, "allgather": 120, "allreduce": 200}
 
 #: Calls of MPICH and of the table alone, and of each choice against the other.
 ALONE, OPENING = 40, 4
@@ -51,7 +50,8 @@ FIFTH, NOT_WORSE = 0.2, 1.02
 def _measure(collective: str, size: int, folder: Path) -> Any:
     opened = calls(folder, NATIVE, collective, size, ALONE)["elapsed"][OPENING:]
     rest_ms = min(COMPUTATION * 1e3 * fmean(opened), REST_MOST_MS)
-    count = CALLS if size < LONG else SELECTION[collective] + MONITORED
+    selecting = SELECTIONS[collective, LONG, BASIC].calls
+    count = CALLS if size < LONG else selecting + MONITORED
 
     def elapsed(served: str, many: int, learn: Path | None = None) -> list[float]:
         words = (collective, size, many, f"rest={rest_ms:.3f}")
@@ -129,7 +129,7 @@ def _selections(found: Found) -> str:
     return table(titles, rows)
 
 
-def _times(found: Found) -> str:
+def _milliseconds(found: Found) -> str:
     rows = [
         [f"{point}, {result['calls']} calls", _cell(result[NATIVE]), _cell(result[STATIC]),
          *(_cell(result[policy][name]) for policy in POLICIES for name in ("before_s", "after_s"))]
@@ -150,12 +150,20 @@ def _costs(found: Found) -> str:
     return table(["calls", "O_MS^a", "O_MS^c", "O_MA"], rows)
 
 
+def _times(share: float) -> str:
+    return f"{share:.2f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%"
+
+
 #: What does not depend on how fast a cluster is: titles, and how a number is written.
 SHARES = (
-    ("selecting / MPICH", "{:.2f}"),
-    ("after / MPICH", "{:.2f}"),
-    ("O_MS^a / selecting", "{:.2%}"),
-    ("O_MA / after", "{:.2%}"),
+    ("selecting / MPICH", _times),
+    ("after / MPICH", _times),
+    ("O_MS^a / selecting", _percent),
+    ("O_MA / after", _percent),
 )
 
 
@@ -187,8 +195,8 @@ def _beside(found: Found) -> str:
         all_shares += [_their_shares(collective, size, cluster) for cluster in CLUSTERS]
         rows.append(
             [f"{collective} {size // KIB} KiB",
-             *("–" if shares[at] is None else form.format(shares[at])
-               for at, (_, form) in enumerate(SHARES) for shares in all_shares)]
+             *("–" if shares[at] is None else written(shares[at])
+               for at, (_, written) in enumerate(SHARES) for shares in all_shares)]
         )  # fmt: skip
     whose = ("ours", *(f"({cluster})" for cluster in CLUSTERS))
     return table(["calls", *(f"{title}: {who}" for title, _ in SHARES for who in whose)], rows)
@@ -209,7 +217,7 @@ def _report(found: Found) -> str:
             "is that time beyond what as many calls of the best one would take.",
             _selections(found),
             "As Table 4.18: milliseconds of a call.",
-            _times(found),
+            _milliseconds(found),
             "As Table 4.19: milliseconds per call.",
             _costs(found),
             "As Tables 4.18 and 4.19, `star-enhanced`: ours beside the source's clusters.",
