@@ -109,7 +109,7 @@ static void leave_table(struct coll_operation *operation) {
     atomic_fetch_sub(&live, 1);
 }
 
-/* With the lock: call_handler() comes next for these plans. */
+/* With the lock: call_handler() or give_back() comes next for these plans. */
 static void lend(struct coll_plans *plans) {
     atomic_fetch_add(&plans->users, 1);
     atomic_fetch_add(&plans->lent, 1);
@@ -147,6 +147,19 @@ static struct coll_failure *take_failures(void) {
 }
 
 /*
+ * Without the lock: call_handler() is over, or does not come. With no other one under way, errors
+ * of the plans' own messages are returned again, before operations may go on.
+ */
+static void give_back(struct coll_plans *plans) {
+    pthread_mutex_lock(&lock);
+    if (atomic_load(&plans->lent) == 1 && atomic_load(&plans->origin) == MPI_COMM_NULL)
+        PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN);
+    atomic_fetch_sub(&plans->lent, 1);
+    pthread_mutex_unlock(&lock);
+    coll_plans_release(plans);
+}
+
+/*
  * Call the application's error handler, without the lock, as it may call us. It gets the
  * communicator of the plans where its own has ended.
  */
@@ -161,9 +174,7 @@ static void call_handler(struct coll_plans *plans, int error) {
         PMPI_Comm_call_errhandler(plans->comm, error);
     }
     innermost = call.outer;
-    if (atomic_fetch_sub(&plans->lent, 1) == 1 && atomic_load(&plans->origin) == MPI_COMM_NULL)
-        PMPI_Comm_set_errhandler(plans->comm, MPI_ERRORS_RETURN);
-    coll_plans_release(plans);
+    give_back(plans);
 }
 
 static void tell(struct coll_failure *taken) {
@@ -307,21 +318,23 @@ static int mistake_of(struct coll_operation *operation) {
     return MPI_ERR_REQUEST;
 }
 
-/* Start an operation, with the lock; *hook is set if poll() is to be called from now on. */
-static int start(struct coll_operation *operation, int *hook) {
-    COLL_TRY(PMPI_Start(&operation->handle));
+/* Start an operation, with the lock. */
+static int start(struct coll_operation *operation) {
+    operation->error = PMPI_Start(&operation->handle);
+    if (operation->error != MPI_SUCCESS) {
+        fail(operation);
+        return operation->error;
+    }
     coll_begin_run(operation);
     operation->is_active = 1;
     if (may_go_on(operation->plans) && carry_on(operation))
         return operation->error;
     operation->next_active = active;
     active = operation;
-    *hook = !is_hooked;
-    is_hooked = 1;
     return MPI_SUCCESS;
 }
 
-/* Have poll() called. If it cannot be, the next start tries again. */
+/* Have poll() called. If it cannot be, the next start tries again, even if that is a mistake. */
 static int set_hook(void) {
     const int error = PMPIX_Async_start(poll, NULL, MPIX_STREAM_NULL);
     if (error == MPI_SUCCESS)
@@ -334,28 +347,36 @@ static int set_hook(void) {
 
 /* Start a request if it is that of an operation of ours; returns whether it is. */
 static int start_ours(MPI_Request request, int *error) {
-    struct coll_plans *mistaken = NULL;
-    int hook = 0;
+    struct coll_plans *plans = NULL;
+    int is_wrong = 0, hook = 0;
     if (atomic_load(&live) == 0)
         return 0;
     pthread_mutex_lock(&lock);
     struct coll_operation *operation = find(request);
     if (operation != NULL) {
         *error = mistake_of(operation);
-        if (*error == MPI_SUCCESS) {
+        is_wrong = *error != MPI_SUCCESS;
+        if (!is_wrong) {
             coll_trace_start(operation->call.collective, operation->call.bytes);
-            *error = start(operation, &hook);
-        } else {
-            lend(mistaken = operation->plans);
+            *error = start(operation);
         }
+        hook = active != NULL && !is_hooked;
+        is_hooked |= hook;
+        if (is_wrong || hook)
+            lend(plans = operation->plans);
     }
     struct coll_failure *failed = take_failures();
     pthread_mutex_unlock(&lock);
-    if (hook)
-        *error = set_hook();
+    const int refused = hook ? set_hook() : MPI_SUCCESS;
     tell(failed);
-    if (mistaken != NULL)
-        call_handler(mistaken, *error);
+    if (refused != MPI_SUCCESS && !is_wrong) {
+        is_wrong = 1;
+        *error = refused;
+    }
+    if (is_wrong)
+        call_handler(plans, *error);
+    else if (plans != NULL)
+        give_back(plans);
     return operation != NULL;
 }
 

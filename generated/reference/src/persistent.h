@@ -139,7 +139,7 @@ int coll_add_work(struct coll_operation *operation, int lane, coll_work *work, c
 void coll_add_need(struct coll_operation *operation, int step, int needed);
 int coll_copy_bytes(const struct coll_operation *operation, const struct coll_step *step);
 
-/* The same, when all steps are there; and when nothing starts them any more. */
+/* When all steps are there: put them in order. And when nothing starts them any more. */
 int coll_order_steps(struct coll_operation *operation);
 void coll_free_steps(struct coll_operation *operation);
 

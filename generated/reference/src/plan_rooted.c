@@ -167,7 +167,11 @@ int coll_plan_gather(struct coll_operation *operation, const struct coll_routine
     return MPI_SUCCESS;
 }
 
-/* All blocks leave the root at once, for the rank after it first. */
+/*
+ * All blocks leave the root at once, for the rank after it first. Its own one is copied last, as in
+ * the blocking call: programs may have it arrive where another block leaves from, which MPI
+ * libraries let pass.
+ */
 int coll_plan_scatter(struct coll_operation *operation, const struct coll_routine *routine,
                       int *found) {
     const struct coll_call *call = &operation->call;
@@ -181,13 +185,15 @@ int coll_plan_scatter(struct coll_operation *operation, const struct coll_routin
         receive(operation, call->recvbuf, call->bytes, call->root);
         return MPI_SUCCESS;
     }
+    const int copy =
+        call->recvbuf == MPI_IN_PLACE
+            ? -1
+            : coll_add_work(operation, COLL_LANE_WORK, coll_copy_bytes,
+                            blocks + cc->rank * call->bytes, call->recvbuf, call->bytes);
     for (int step = 1; step < cc->size; ++step) {
         const int to = (cc->rank + step) % cc->size;
-        send(operation, blocks + to * call->bytes, call->bytes, to);
+        coll_add_need(operation, copy, send(operation, blocks + to * call->bytes, call->bytes, to));
     }
-    if (call->recvbuf != MPI_IN_PLACE)
-        coll_add_work(operation, COLL_LANE_WORK, coll_copy_bytes, blocks + cc->rank * call->bytes,
-                      call->recvbuf, call->bytes);
     return MPI_SUCCESS;
 }
 

@@ -4,7 +4,7 @@
  */
 /*
  * A run of the steps of a persistent collective, from its start to its end. Nothing here waits, or
- * makes progress: the MPI library calls us from within its own.
+ * makes progress: the MPI library may call this from within its own.
  */
 #include "persistent.h"
 

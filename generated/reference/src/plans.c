@@ -212,7 +212,7 @@ int coll_plan_gathered(struct coll_operation *operation, const struct coll_routi
     COLL_TRY(coll_all_agree(operation, plain, found));
     if (!*found)
         return MPI_SUCCESS;
-    if (call->sendbuf != MPI_IN_PLACE)
+    if (call->sendbuf != MPI_IN_PLACE && bytes_of(&gathered, cc->rank) > 0)
         coll_add_work(operation, COLL_LANE_FIRST, coll_copy_bytes, call->sendbuf,
                       block_of(&gathered, cc->rank), bytes_of(&gathered, cc->rank));
     for (int rank = 0; rank < cc->size; ++rank)
