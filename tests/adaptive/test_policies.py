@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -387,6 +388,22 @@ def test_watching_takes_at_most_half_a_percent_of_the_time(meeting_ms):
     assert min(lengths[:-1]) >= 5
     assert meetings <= 0.005 * played.seconds + trace.meeting_s or set(lengths[:-1]) == {5}
     assert len(lengths) > 4
+
+
+@pytest.mark.parametrize(
+    ("delay", "least", "most"), [(0, 5, 5.5), (0.0005, 9, 13), (0.05, 150, 250)]
+)
+def test_a_meeting_costs_what_it_delays_the_calls_that_it_goes_on_with(delay, least, most):
+    """The second of two such calls is delayed; a delay is at most a call."""
+    random = Random(4)
+    policy = Policy("guard", [Entrant(known_s=0.01)] * 2, Settings(meeting_s=1e-9))
+    stage, lengths = policy.first(), []
+    for i in range(60):
+        times = [0.01 * random.lognormvariate(0, 0.01) for _ in range(stage.calls)]
+        times[1] += delay if i else 0
+        stage = policy.next(times, times)
+        lengths.append(stage.calls)
+    assert least <= fmean(lengths[20:]) <= most
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

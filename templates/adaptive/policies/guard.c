@@ -21,6 +21,9 @@ enum { FINALISTS = 2, SLOW = 2 };
 /* The first calls open connections, so what is usual is the least of so many periods. */
 enum { SETTLING = 4 };
 
+/* Calls during which a meeting goes on; meetings over which their delay is averaged. */
+enum { MEETING = 2, DELAYS = 16 };
+
 /*
  * What a meeting takes where it was not measured, and which share of the time watching may take,
  * and trials as much.
@@ -48,6 +51,10 @@ struct state {
     int tries;           /* its calls, */
     double noise;        /* how much they vary, as a share of a call, */
     double at_first;     /* and a call of what serves, at its beginning */
+    int goes_on;         /* the meeting before this period went on while its first calls ran */
+    int delays;          /* such periods, at most DELAYS */
+    double delay;        /* seconds that these calls took longer than others, in the mean, */
+    double varied;       /* and by how many seconds calls vary */
     double met;     /* seconds of the meetings for watching, and of the one before the first call */
     double watched; /* seconds of the calls that were watched */
     int finalist[FINALISTS + 1];
@@ -73,6 +80,45 @@ static double or_usual(double meeting_s) {
     return meeting_s > 0 ? meeting_s : usual_meeting_s;
 }
 
+static double heard_median(const struct coll_heard *heard) {
+    double times[CONFIRM_MOST];
+    const int count = heard->calls < CONFIRM_MOST ? heard->calls : CONFIRM_MOST;
+    for (int i = 0; i < count; ++i)
+        times[i] = heard->mean_s[i];
+    const double time = coll_median(times, count);
+    return time > 0 ? time : 1e-12; /* 0 stands for not tried */
+}
+
+/*
+ * The messages of a meeting delay the calls that it goes on with. By chance, single periods say
+ * anything: calls vary.
+ */
+static void note_delay(struct state *state, const struct coll_heard *heard) {
+    const struct coll_heard others = {.calls = heard->calls - MEETING,
+                                      .mean_s = heard->mean_s + MEETING};
+    if (!state->goes_on || others.calls < PROBE)
+        return;
+    const double usual = heard_median(&others);
+    double delay = MEETING * (coll_mean(heard->mean_s, MEETING) - usual);
+    if (delay > usual) /* something else */
+        delay = usual;
+    state->delays += state->delays < DELAYS;
+    state->delay += (delay - state->delay) / state->delays;
+    state->varied += (coll_noise(&others, CONFIRM_MOST) * usual - state->varied) / state->delays;
+}
+
+/*
+ * What a meeting for watching takes: on its own, and of the calls that it goes on with, if that is
+ * more than three standard errors. The variance of a delay is that of the calls, and about as
+ * much again, MEETING times, of the median of few others.
+ */
+static double meeting_of(const struct state *state) {
+    const double variance = 2 * MEETING * state->varied * state->varied;
+    const int is_sure =
+        state->delay > 0 && state->delay * state->delay * state->delays > 9 * variance;
+    return or_usual(state->problem->hidden_s) + (is_sure ? state->delay : 0);
+}
+
 /*
  * A period is so long that meetings have taken at most their share at its end; half of ITER calls
  * at least, and at most the longest one that settings allow.
@@ -81,7 +127,7 @@ static int period_of(const struct state *state) {
     const struct coll_problem *problem = state->problem;
     const double least = (problem->iterations + 1) / 2;
     const double most = (double)problem->iterations * problem->delta_bound;
-    const double owed = state->met + or_usual(problem->hidden_s) - share * state->watched;
+    const double owed = state->met + meeting_of(state) - share * state->watched;
     const double calls = state->now > 0 ? owed / (share * state->now) : least;
     return (int)(calls < least ? least : calls > most ? most : calls);
 }
@@ -162,15 +208,6 @@ static int confirming(const struct state *state) {
     const double error = problem->epsilon > 0 ? 2 * state->noise / problem->epsilon : most;
     const double need = 1 + 2 * error * error;
     return need < CONFIRM ? CONFIRM : need > most ? most : (int)need;
-}
-
-static double heard_median(const struct coll_heard *heard) {
-    double times[CONFIRM_MOST];
-    const int count = heard->calls < CONFIRM_MOST ? heard->calls : CONFIRM_MOST;
-    for (int i = 0; i < count; ++i)
-        times[i] = heard->mean_s[i];
-    const double time = coll_median(times, count);
-    return time > 0 ? time : 1e-12; /* 0 stands for not tried */
 }
 
 static int is_faster(const struct state *state, int candidate) {
@@ -305,13 +342,15 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
     static void (*const judge[])(struct state *, const struct coll_heard *) = {
         [WATCH] = judge_period, [TRY] = try_next, [AGAIN] = try_finalist, [RETRY] = judge_return};
     struct state *state = memory;
+    const int watched = state->phase == WATCH ? state->current : -1;
     if (heard == NULL) {
         state->why = "the table's choice";
     } else {
         const struct coll_heard settled = coll_settled(heard);
         const double seconds = coll_mean(heard->mean_s, heard->calls) * heard->calls;
         if (state->phase == WATCH) {
-            state->met += or_usual(state->problem->hidden_s);
+            note_delay(state, heard);
+            state->met += meeting_of(state);
             state->watched += seconds;
         } else {
             state->trial += seconds + or_usual(state->problem->meeting_s);
@@ -319,6 +358,7 @@ static struct coll_stage next(void *memory, const struct coll_heard *heard) {
         }
         judge[state->phase](state, &settled);
     }
+    state->goes_on = heard != NULL && state->phase == WATCH && state->current == watched;
     switch (state->phase) {
     case TRY:
         return (struct coll_stage){state->trying, PROBE, 0};
