@@ -96,8 +96,8 @@ static double heard_median(const struct coll_heard *heard) {
 static void note_delay(struct state *state, const struct coll_heard *heard) {
     const struct coll_heard others = {.calls = heard->calls - MEETING,
                                       .mean_s = heard->mean_s + MEETING};
-    if (!state->goes_on || others.calls < PROBE)
-        return;
+    if (!state->goes_on || others.calls < PROBE || heard->mean_s[0] == heard->mean_s[1])
+        return; /* equal ones are told as their mean */
     const double usual = heard_median(&others);
     double delay = MEETING * (coll_mean(heard->mean_s, MEETING) - usual);
     if (delay > usual) /* something else */
