@@ -17,7 +17,6 @@ from docs.tools.experiments.patterns._clusters import topology_file
 from docs.tools.experiments.patterns._tuning import PAGE
 from docs.tools.target import Target
 from stagegen.generate import Toolchain, run_make
-from stagegen.generate.write import write_file
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
 from stagegen.topology import load_topology
 
@@ -42,8 +41,7 @@ def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
     run_make(library, Toolchain.find(), "libcoll.so")
     topology = topology_file(cluster, folder)
     pattern = tuned.pattern_of(number, load_topology(topology).rank_count)
-    counts = (folder / "counts.txt").absolute()
-    write_file(counts, "".join(f"{' '.join(map(str, row))}\n" for row in pattern.sizes))
+    counts = tuned.write_counts(pattern, folder)
     program = lab.compiled(top / "compiled", "first_calls")
     texts = [
         lab.run(

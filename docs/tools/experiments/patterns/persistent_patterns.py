@@ -17,7 +17,6 @@ from docs.tools.experiments.patterns import tuned
 from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
 from docs.tools.experiments.patterns.persistent import PAIRS, library_of, rows_in
 from docs.tools.target import Target
-from stagegen.generate.write import write_file
 from stagegen.measure.launch.lab.process import CONGESTION_VARIABLE
 from stagegen.schedule import lower_bound_of_sizes
 
@@ -40,8 +39,7 @@ def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
     topology = topology_file(cluster, folder)
     library = library_of(topology, top / "persistent-libraries" / cluster)
     pattern = tuned.pattern_of(number, CLUSTERS[cluster].topology().rank_count)
-    counts = (folder / "counts.txt").absolute()
-    write_file(counts, "".join(f"{' '.join(map(str, row))}\n" for row in pattern.sizes))
+    counts = tuned.write_counts(pattern, folder)
     program = lab.compiled(top / "compiled", "persistent")
     bound = lower_bound_of_sizes(CLUSTERS[cluster].topology(), "alltoallv", pattern.sizes).seconds
     variables = {

@@ -15,6 +15,7 @@ from docs.tools.experiments.patterns._clusters import CLUSTERS, topology_file
 from docs.tools.experiments.patterns._tuning import PAGE, SCHEDULED, measured, rows_of
 from docs.tools.target import Target
 from stagegen.generate.pattern_templates import PREFIX
+from stagegen.generate.write import write_file
 from stagegen.patterns import Pattern, make_pattern
 from stagegen.topology import load_topology
 
@@ -50,6 +51,13 @@ def pattern_of(number: int, ranks: int) -> Pattern:
     family, own, average = PATTERNS[number]
     made = make_pattern(family, ranks, average, seed=number + 1, number=own)
     return replace(made, name=f"{family}-{number + 1}")
+
+
+def write_counts(pattern: Pattern, folder: Path) -> Path:
+    """Write the bytes of each pair of ranks, as example programs read them; return the file."""
+    file = (folder / "counts.txt").absolute()
+    write_file(file, "".join(f"{' '.join(map(str, row))}\n" for row in pattern.sizes))
+    return file
 
 
 def _measure(cluster: str, congestion: str, number: int, folder: Path) -> Any:
