@@ -143,6 +143,7 @@ void coll_free_steps(struct coll_operation *operation);
  * the run has ended. After an error, it ends when all its receives have. */
 void coll_begin_run(struct coll_operation *operation);
 int coll_run_steps(struct coll_operation *operation);
+void coll_restart_runs(void); /* MPI has ended, and with it all messages */
 
 /*
  * plans.c, plan_exchange.c, plan_reduced.c, plan_rooted.c: fill in the steps of a call that a

@@ -1,9 +1,10 @@
 /*
  * What the library does inside for persistent collectives: how it takes part in the progress of the
- * MPI library, how much memory it takes, and what an init calls. Link with WRAPS of
+ * MPI library, how much memory it takes, how many receives it posts, and what an init
+ * calls. Link with WRAPS of
  * test_persistent.py.
  *
- *   persistent_inside nested|unhooked|overlap|places|inits|kinds|looks
+ *   persistent_inside nested|unhooked|overlap|places|inits|kinds|looks|many
  */
 #include <unistd.h>
 
@@ -247,6 +248,70 @@ static void count_looks(void) {
     free(recv);
 }
 
+/* Which requests are receives, by handle; and how many of them are posted, now and at most. */
+enum { HANDLES = 1 << 20 };
+static char is_receive[HANDLES];
+static int posted, most_posted;
+
+static char *of_handle(MPI_Request request) {
+    return &is_receive[(unsigned)request % HANDLES];
+}
+
+int __real_PMPI_Recv_init_c(void *data, MPI_Count count, MPI_Datatype type, int from, int tag,
+                            MPI_Comm comm, MPI_Request *request);
+int __wrap_PMPI_Recv_init_c(void *data, MPI_Count count, MPI_Datatype type, int from, int tag,
+                            MPI_Comm comm, MPI_Request *request);
+int __wrap_PMPI_Recv_init_c(void *data, MPI_Count count, MPI_Datatype type, int from, int tag,
+                            MPI_Comm comm, MPI_Request *request) {
+    const int error = __real_PMPI_Recv_init_c(data, count, type, from, tag, comm, request);
+    *of_handle(*request) = 1;
+    return error;
+}
+
+int __real_PMPI_Start(MPI_Request *request);
+int __wrap_PMPI_Start(MPI_Request *request);
+int __wrap_PMPI_Start(MPI_Request *request) {
+    posted += *of_handle(*request);
+    most_posted = posted > most_posted ? posted : most_posted;
+    return __real_PMPI_Start(request);
+}
+
+int __real_PMPI_Wait(MPI_Request *request, MPI_Status *status);
+int __wrap_PMPI_Wait(MPI_Request *request, MPI_Status *status);
+int __wrap_PMPI_Wait(MPI_Request *request, MPI_Status *status) {
+    posted -= *of_handle(*request);
+    return __real_PMPI_Wait(request, status);
+}
+
+/* Operations with 2,900 messages for each rank; other ranks start them in other orders. */
+static void post_few_of_many(void) {
+    enum { OPERATIONS = 20, COUNT = 200000, FEW = 512, ALWAYS = 16 };
+    int rank, size;
+    MPI_Request requests[OPERATIONS];
+    MPI_Comm_rank(quiet, &rank);
+    MPI_Comm_size(quiet, &size);
+    const size_t room = (size_t)size * COUNT;
+    char *send = malloc(room), *recv = calloc(OPERATIONS, room);
+    for (int i = 0; i < OPERATIONS; ++i)
+        MPI_Alltoall_init(send, COUNT, MPI_BYTE, recv + (size_t)i * room, COUNT, MPI_BYTE, quiet,
+                          MPI_INFO_NULL, &requests[i]);
+    for (int round = 0; round < 3; ++round) {
+        for (size_t i = 0; i < room; ++i)
+            send[i] = (char)(i / COUNT * 31 + i % COUNT / 7 + (size_t)(rank + round));
+        for (int i = 0; i < OPERATIONS; ++i)
+            MPI_Start(&requests[(i + rank * 7) % OPERATIONS]);
+        MPI_Waitall(OPERATIONS, requests, MPI_STATUSES_IGNORE);
+        for (size_t i = 0; i < room * OPERATIONS; ++i)
+            if (recv[i] != (char)((size_t)(rank * 31 + round) + i % COUNT / 7 + i % room / COUNT))
+                ++failures;
+    }
+    EXPECT(most_posted > FEW / 2 && most_posted <= FEW + OPERATIONS * ALWAYS);
+    for (int i = 0; i < OPERATIONS; ++i)
+        MPI_Request_free(&requests[i]);
+    free(send);
+    free(recv);
+}
+
 static size_t largest;
 
 void *__real_malloc(size_t bytes);
@@ -428,7 +493,8 @@ int main(int argc, char **argv) {
                 {"places", use_far_places},
                 {"inits", look_at_inits},
                 {"kinds", look_at_kinds},
-                {"looks", count_looks}};
+                {"looks", count_looks},
+                {"many", post_few_of_many}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

@@ -4,7 +4,7 @@
  * their way when an operation fails; and types with gaps that differ.
  *
  *   persistent_uses threads|blocking|beside|fortran|mistakes|handlers|late|types|counted|barriers|
- *   "fortran barriers"|alone|"deleted types"|unfinished|"short and long"
+ *   "fortran barriers"|alone|"deleted types"|unfinished|"short and long"|"even and long"
  */
 #include "program.h"
 
@@ -509,6 +509,38 @@ static void exchange_short_and_long(void) {
     free(to);
 }
 
+/* Allgathervs of even blocks, of 600 bytes in all on six ranks, and with a long one, of 1,500. */
+static void gather_even_and_long(void) {
+    enum { EVEN = 100, LONG = 1000 };
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int *counts = calloc((size_t)size, sizeof *counts),
+        *starts = calloc((size_t)size, sizeof *starts);
+    char *from = calloc(LONG, 1), *to = calloc((size_t)size, LONG);
+    for (int last = EVEN; last <= LONG; last += LONG - EVEN) {
+        MPI_Request request;
+        for (int i = 0; i < size; ++i) {
+            counts[i] = i == size - 1 ? last : EVEN;
+            starts[i] = i * EVEN;
+        }
+        for (int i = 0; i < counts[rank]; ++i)
+            from[i] = (char)(rank + i);
+        MPI_Allgatherv_init(from, counts[rank], MPI_BYTE, to, counts, starts, MPI_BYTE,
+                            MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+        for (int i = 0; i < size; ++i)
+            for (int k = 0; k < counts[i]; ++k)
+                EXPECT(to[starts[i] + k] == (char)(i + k));
+    }
+    free(counts);
+    free(starts);
+    free(from);
+    free(to);
+}
+
 /* Wait until the other rank has got so far, or for ten seconds, without a call of MPI. */
 static int await_start(const atomic_int *started, int number) {
     const double begin = now();
@@ -630,7 +662,8 @@ int main(int argc, char **argv) {
                 {"alone", start_alone},
                 {"deleted types", delete_types},
                 {"unfinished", leave_unfinished},
-                {"short and long", exchange_short_and_long}};
+                {"short and long", exchange_short_and_long},
+                {"even and long", gather_even_and_long}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
         if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
             uses[i].run();

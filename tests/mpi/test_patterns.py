@@ -20,6 +20,8 @@ from stagegen.generate import run_make
 from stagegen.generate.pattern_templates import pattern_root
 from stagegen.library import write_library
 from stagegen.patterns import Pattern, make_pattern
+from stagegen.tune import Rule
+from stagegen.tune.candidates import default_candidate
 from stagegen.tune.communicators import name_of
 from tests.mpi import builds, support
 from tests.mpi.conformance import BOTH, PLAIN, built
@@ -31,6 +33,7 @@ from tests.mpi.patterned import (
     GENERAL,
     ONE_LONG,
     RANKS,
+    SAME_FOR_ALL,
     SKEWED,
     catalogue,
     decision,
@@ -65,7 +68,10 @@ def library(ranks: int, slots: int = 1, classes: bool = False, adapts: bool = Fa
 WRAPPED = {
     "patterned.c": ("PMPI_Allreduce", "PMPI_Op_create", "PMPI_Op_free"),
     "lacking.c": ("calloc",),
+    "persistent_uses.c": (),
 }
+#: What serves allgatherv, but has no plan.
+WITHOUT_STEPS = "bruck"
 
 
 @lru_cache
@@ -279,6 +285,25 @@ CLASSES = [
 @pytest.mark.parametrize(("plan", "wanted"), CLASSES)
 def test_allgatherv_is_served_by_the_class_of_its_blocks(tmp_path, plan, wanted):
     assert served(tmp_path, plan, 30, collective="allgatherv") == wanted
+
+
+def test_a_persistent_allgatherv_has_the_plan_of_its_class(tmp_path):
+    """The routine of even blocks has no plan, that of a long one has."""
+    topology, own = support.cluster(RANKS), patterns(RANKS)
+    found = catalogue(topology, own, (f"allgatherv/{WITHOUT_STEPS}",))
+    usual = decision(topology, found, own)
+    rules = (Rule(0, default_candidate(found.find("allgatherv", WITHOUT_STEPS))),)
+    even = [("allgatherv", name) for name in ("cluster", name_of(SAME_FOR_ALL))]
+    tables = [
+        replace(one, rules=rules) if (one.collective, one.communicator) in even else one
+        for one in usual.tables
+    ]
+    write_library(tmp_path, topology, found, replace(usual, tables=tuple(tables)), {}, None)
+    made = program(tmp_path, "persistent_uses.c")
+    told = support.run(RANKS, made, "even and long", variables={"LIBCOLL_TRACE": "1"})
+    assert told.returncode == 0, told.stdout + told.stderr
+    line = r"rank 0: allgatherv +persistent, planned +(\d+)\.\.\d+ +bytes +(\d+) starts"
+    assert re.findall(line, told.stderr) == [("1024", "1")]
 
 
 #: The same for alltoallv, in 60 calls.

@@ -59,7 +59,7 @@ WRAPS = tuple(
     f"-Wl,--wrap={name}"
     for name in (
         "PMPIX_Async_start", "PMPIX_Request_is_complete", "PMPI_Comm_create", "PMPI_Gather",
-        "PMPI_Allreduce", "malloc",
+        "PMPI_Allreduce", "PMPI_Recv_init_c", "PMPI_Start", "PMPI_Wait", "malloc",
     )
 )  # fmt: skip
 EXAMPLE = FOLDER / "persistent.c"
@@ -155,6 +155,15 @@ def test_persistent_calls_are_right_in_threads_beside_blocking_ones_and_in_fortr
     run("persistent_uses.c", use, choice=choice)
 
 
+@pytest.mark.parametrize("choice", ["tokens", "auto", "native"])
+@pytest.mark.parametrize("use", ["intercommunicators", "addresses", "threads"])
+def test_persistent_calls_are_right_between_groups_at_addresses_and_with_lives_in_threads(
+    use, choice
+):
+    for way in range(len(FORCED)):
+        run("persistent_elsewhere.c", use, choice=choice, way=way)
+
+
 @pytest.mark.parametrize(("allreduce", "barrier"), BESIDE)
 def test_blocking_collectives_of_the_library_are_right_meanwhile(allreduce, barrier):
     forced = {"LIBCOLL_FORCE": f"allreduce={allreduce},barrier={barrier}"}
@@ -208,6 +217,31 @@ def test_empty_blocks_may_be_anywhere():
 
 def test_a_plan_looks_at_few_messages_while_nothing_comes():
     run("persistent_inside.c", "looks", choice="tokens", options=WRAPS)
+
+
+def test_few_receives_are_posted_of_many():
+    """Where two thousand are, MPICH over OFI may wait for ever in a start."""
+    run("persistent_inside.c", "many", choice="tokens", options=WRAPS)
+
+
+#: Messages over OFI; without addresses in other networks than this machine's own.
+OFI = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp", "MPIR_CVAR_NOLOCAL": "1"}
+
+
+@pytest.mark.parametrize(("network", "planned"), [(OFI, False), ({}, True)])
+def test_with_threads_there_are_plans_only_where_no_start_makes_progress(network, planned):
+    """Over OFI a start may make progress, and MPICH aborts where a plan's start does."""
+    settings = {"LIBCOLL_TRACE": "1", **network}
+    told = run("persistent_uses.c", "counted", choice="auto", variables=settings).stderr
+    assert ("persistent, planned" in told) == planned
+
+
+def test_without_threads_there_are_plans_over_any_network(tmp_path):
+    counts = tmp_path / "counts.txt"
+    counts.write_text("".join(f"{' '.join(map(str, row))}\n" for row in COUNTS))
+    settings = {"LIBCOLL_TRACE": "1", **OFI}
+    words = (str(EXAMPLE), str(counts), 3, "alltoallv")
+    assert "persistent, planned" in run(*words, choice="tokens", variables=settings).stderr
 
 
 @pytest.mark.parametrize("choice", ["auto", "native"])

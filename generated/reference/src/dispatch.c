@@ -167,9 +167,18 @@ static int find_choice(const struct coll_call *call, struct coll_comm **cc, stru
     return get_ready(call, *cc, found, is_held);
 }
 
+/* The first rule for a call by what its rank knows without asking: that of its class, or of all. */
+static int find_own_rule(const struct coll_call *call, struct coll_comm *cc,
+                         const struct coll_rule **rule) {
+    *rule = coll_find_rule(call->collective, cc, call->bytes);
+    return MPI_SUCCESS;
+}
+
 int coll_choose(const struct coll_call *call, struct coll_comm **cc,
-                const struct coll_routine **routine, int *error) {
+                const struct coll_routine **routine, const struct coll_rule **rule, int *error) {
+    const struct coll_settings *settings = coll_settings();
     *error = MPI_SUCCESS;
+    *rule = NULL;
     if (for_native(call))
         return 0;
     *error = look_up(call->comm, cc);
@@ -177,7 +186,9 @@ int coll_choose(const struct coll_call *call, struct coll_comm **cc,
         return 1;
     if (is_native(*cc) || call->root >= (*cc)->size)
         return 0;
-    *routine = choose(call, *cc).routine;
+    if (settings->forced[call->collective] == NULL && settings->fixed[call->collective] == NULL)
+        *error = find_own_rule(call, *cc, rule);
+    *routine = (*rule == NULL ? choose(call, *cc) : first_able(*rule, call, *cc)).routine;
     return 1;
 }
 

@@ -32,12 +32,13 @@ int coll_enter(struct coll_call *call);
 int coll_off(MPI_Comm comm);
 
 /*
- * The routine that would serve a call, for its persistent form; collective as the call. Returns 0
- * where all is native whatever the table says, else 1, and *error may be one. The private
- * communicator is left to the caller.
+ * The routine that would serve a call, for its persistent form, and the rule that names it and its
+ * alternatives: NULL if there is none, or the environment names the routine. Collective as the
+ * call. Returns 0 where all is native whatever the table says, else 1, and *error may be one. The
+ * private communicator is left to the caller.
  */
 int coll_choose(const struct coll_call *call, struct coll_comm **cc,
-                const struct coll_routine **routine, int *error);
+                const struct coll_routine **routine, const struct coll_rule **rule, int *error);
 int coll_can(const struct coll_routine *routine, const struct coll_parameters *parameters,
              const struct coll_call *call, const struct coll_comm *cc);
 

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "dispatch.h"
 #include "libcoll.h"
@@ -411,6 +412,37 @@ static void look_around_once(void) {
     pthread_once(&once, look_around);
 }
 
+/*
+ * Whether messages may start from within the progress of the MPI library. Over OFI, MPICH makes
+ * progress anew where a message cannot start at once. With locks for threads, it aborts there, as
+ * it enters a lock that it holds. A build with one lock for all does so in any call. Over UCX, no
+ * start makes progress.
+ */
+static int may_start_within(void) {
+    static const char device[] = "MPICH Device:", safe[] = "ch4:ucx";
+    static const char *const names[] = {"MPIR_CVAR_CH4_NETMOD", "MPIR_PARAM_CH4_NETMOD",
+                                        "MPICH_CH4_NETMOD"};
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length, is_on = 0, level = MPI_THREAD_MULTIPLE;
+    if (PMPI_Initialized(&is_on) == MPI_SUCCESS && is_on)
+        PMPI_Query_thread(&level);
+    if (level != MPI_THREAD_MULTIPLE)
+        return 1;
+    if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS)
+        return 0;
+    const char *found = strstr(version, device);
+    if (found == NULL || strstr(version, "--enable-thread-cs=global") != NULL)
+        return 0;
+    found += sizeof device - 1;
+    found += strspn(found, " \t");
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        const char *chosen = getenv(names[i]);
+        if (chosen != NULL && strcasecmp(chosen, "ucx") != 0)
+            return 0;
+    }
+    return strncmp(found, safe, sizeof safe - 1) == 0;
+}
+
 LIBCOLL_EXPORT int MPI_Start(MPI_Request *request) {
     int error = MPI_SUCCESS;
     if (request != NULL && start_ours(*request, &error))
@@ -577,7 +609,8 @@ static int plan(const struct coll_call *call, struct coll_comm *cc,
     if (!coll_may_plan(call, cc, routine, planner))
         return MPI_SUCCESS;
     look_around_once();
-    COLL_TRY(coll_sum_up(call, cc, planner, !next.is_called, sums, &possible));
+    const int unable = !next.is_called || !may_start_within();
+    COLL_TRY(coll_sum_up(call, cc, planner, unable, sums, &possible));
     if (!possible)
         return MPI_SUCCESS;
     COLL_TRY(coll_comm_private(call->comm, cc));
@@ -592,12 +625,9 @@ static int plan(const struct coll_call *call, struct coll_comm *cc,
  */
 static const struct coll_routine *with_steps(const struct coll_call *call, struct coll_comm *cc,
                                              const struct coll_routine *serving,
-                                             coll_planner *planner) {
-    const struct coll_settings *settings = coll_settings();
+                                             const struct coll_rule *rule, coll_planner *planner) {
     const struct coll_routine *native = coll_native[call->collective];
-    const struct coll_rule *rule = coll_find_rule(call->collective, cc, call->bytes);
-    if (rule == NULL || settings->forced[call->collective] != NULL ||
-        settings->fixed[call->collective] != NULL || coll_may_plan(call, cc, serving, planner))
+    if (rule == NULL || coll_may_plan(call, cc, serving, planner))
         return serving;
     for (; rule->routine != native; ++rule)
         if (coll_can(rule->routine, &rule->parameters, call, cc) &&
@@ -610,6 +640,7 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
                          int *error) {
     struct coll_comm *cc = NULL;
     const struct coll_routine *routine;
+    const struct coll_rule *rule;
     struct coll_operation *operation = NULL;
     if (PMPIX_Async_start == NULL || coll_off(call->comm) || call->comm == MPI_COMM_NULL ||
         request == NULL)
@@ -618,10 +649,10 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
     if (*error != MPI_SUCCESS) /* it has been told */
         return 1;
     if (!valid || coll_views[call->collective]->measure(call) != MPI_SUCCESS ||
-        !coll_choose(call, &cc, &routine, error))
+        !coll_choose(call, &cc, &routine, &rule, error))
         return 0;
     if (*error == MPI_SUCCESS)
-        *error = plan(call, cc, with_steps(call, cc, routine, planner), planner, &operation);
+        *error = plan(call, cc, with_steps(call, cc, routine, rule, planner), planner, &operation);
     if (*error != MPI_SUCCESS) {
         PMPI_Comm_call_errhandler(call->comm, *error);
         return 1;
@@ -656,6 +687,7 @@ void coll_persistent_finalize(int ends) {
 void coll_persistent_restart(void) {
     pthread_mutex_lock(&lock);
     abandon_all();
+    coll_restart_runs();
     while (abandoned != NULL) {
         struct coll_operation *one = abandoned;
         abandoned = one->next_active;

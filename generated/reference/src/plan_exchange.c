@@ -366,7 +366,12 @@ static int *sort_by_first(const struct pattern_plan *plan) {
     return first;
 }
 
-/* Every message starts when those before it on its links have arrived, as their receivers tell. */
+/*
+ * Every message starts when those before it on its links have arrived, as their receivers tell. All
+ * that a rank receives, tokens too, is in the order of the schedule. So the first message of all
+ * that is not complete can go on, however few receives are posted: of what its two ranks receive
+ * before it, all is complete.
+ */
 static int add_tokens(const struct part *part, const struct pattern_plan *plan,
                       const int64_t *facts) {
     struct coll_operation *operation = part->operation;
@@ -378,22 +383,20 @@ static int add_tokens(const struct part *part, const struct pattern_plan *plan,
         free(came);
         return MPI_ERR_NO_MEM;
     }
-    for (int i = 0; i < plan->pieces; ++i) {
-        came[i] = -1;
-        if (plan->piece[i].to != rank)
-            continue;
-        came[i] = add_received(part, &plan->piece[i], facts).last;
-        add_owed(part, plan, i, came[i], first_of);
-    }
     for (int i = 0, next = 0; i < plan->pieces; ++i) {
-        if (plan->piece[i].from != rank) {
-            while (next < plan->waits && plan->wait[next].then == i)
-                ++next;
-            continue;
+        int own = next;
+        while (next < plan->waits && plan->wait[next].then == i)
+            ++next;
+        came[i] = -1;
+        if (plan->piece[i].to == rank) {
+            came[i] = add_received(part, &plan->piece[i], facts).last;
+            add_owed(part, plan, i, came[i], first_of);
         }
+        if (plan->piece[i].from != rank)
+            continue;
         const int step = add_sent(part, &plan->piece[i], facts).first;
-        for (; next < plan->waits && plan->wait[next].then == i; ++next) {
-            const int first = plan->wait[next].first, giver = plan->piece[first].to;
+        for (; own < next; ++own) {
+            const int first = plan->wait[own].first, giver = plan->piece[first].to;
             coll_add_need(operation, step,
                           giver == rank
                               ? came[first]

@@ -17,6 +17,30 @@
 /* A library that was built with newer headers than the MPI library it runs with. */
 #pragma weak PMPIX_Request_is_complete
 
+/*
+ * How many receives all operations of the process have posted: some MPI libraries can take no more
+ * than two thousand, and wait within the call that posts one more. An operation may always have a
+ * few: others could keep it from going on otherwise. What it receives is in an order in which
+ * nothing waits for what comes later, see its planner.
+ */
+enum { RECEIVES_MOST = 512, RECEIVES_ALWAYS = 16 };
+static int posted;
+
+void coll_restart_runs(void) {
+    posted = 0;
+}
+
+/* Whether a lane may start its next step. */
+static int may_begin(const struct coll_operation *operation, const struct coll_lane *lane) {
+    if (lane->next == lane->count)
+        return 0;
+    const struct coll_step *step = &operation->steps[lane->steps[lane->next]];
+    const int under_way = lane->next - lane->oldest;
+    if (step->receives && posted >= RECEIVES_MOST && under_way >= RECEIVES_ALWAYS)
+        return 0;
+    return under_way < lane->window && step->missing == 0;
+}
+
 void coll_begin_run(struct coll_operation *operation) {
     for (int i = 0; i < operation->count; ++i) {
         operation->steps[i].missing = operation->steps[i].needs;
@@ -30,6 +54,7 @@ void coll_begin_run(struct coll_operation *operation) {
 
 static void complete(struct coll_operation *operation, struct coll_step *step) {
     step->is_done = 1;
+    posted -= step->receives;
     --operation->left;
     for (int i = 0; i < step->thens; ++i)
         --operation->steps[operation->thens[step->first_then + i]].missing;
@@ -44,6 +69,7 @@ static int begin(struct coll_operation *operation, int number) {
     }
     COLL_TRY(PMPI_Start(&step->request));
     step->is_started = 1;
+    posted += step->receives;
     if (step->before < 0 || operation->steps[step->before].is_done)
         operation->running[operation->running_count++] = number;
     return MPI_SUCCESS;
@@ -59,8 +85,7 @@ static int begin_all(struct coll_operation *operation, int *some) {
                 while (lane->oldest < lane->next &&
                        operation->steps[lane->steps[lane->oldest]].is_done)
                     ++lane->oldest;
-                if (lane->next == lane->count || lane->next - lane->oldest >= lane->window ||
-                    operation->steps[lane->steps[lane->next]].missing > 0)
+                if (!may_begin(operation, lane))
                     break;
                 COLL_TRY(begin(operation, lane->steps[lane->next++]));
                 again = *some = 1;
@@ -126,6 +151,7 @@ static void end_receives(struct coll_operation *operation) {
         struct coll_step *step = &operation->steps[operation->running[i]];
         if (PMPIX_Request_is_complete(step->request)) {
             PMPI_Wait(&step->request, MPI_STATUS_IGNORE);
+            posted -= step->receives;
             continue;
         }
         operation->running[kept++] = operation->running[i];
