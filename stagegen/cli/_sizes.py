@@ -31,12 +31,12 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tupl
 
 def sizes_option(default: str | None = None) -> Callable[[_Command], _Command]:
     """Return a decorator that adds ``--sizes``, which must be given if there is no default."""
+    # A default of None would count as a size that was given.
+    needed = {"required": True} if default is None else {"default": default, "show_default": True}
     return click.option(
         "--sizes",
         callback=parse_sizes,
-        required=default is None,
-        default=default,
-        show_default=default is not None,
+        **needed,
         help="Message sizes: FROM:TO (1, 64, 512, 1Ki, 2Ki, …) or a list A,B,….",
     )
 
