@@ -374,6 +374,7 @@ WIDE: dict[str, tuple[str, ...]] = {
         "test_calls_of_fortran_programs_are_recorded_at_their_sites[mpich-free_f08*]",
         "test_lines_of_a_fortran_program_are_sites_of_their_own",
     ),
+    "mpi/test_recorder": ("test_a_program_waits_for_no_recorder_without_a_word",),
     "mpi/test_revoked": ("test_*",),
     "mpi/test_schedules": (
         "test_every_value_of_every_parameter_gives_the_bytes_of_native",

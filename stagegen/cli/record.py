@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -72,10 +72,11 @@ def command(
         limit = _MANY
     parts = _fresh_folder(output)
     status = _run(command, _variables(output, library, limit, toolchain))
-    _wait_for(parts)
+    are_written = _wait_for(parts)
     if not overhead:
-        _keep(output, parts, toolchain)
-    shutil.rmtree(parts, ignore_errors=True)
+        _keep(output, parts, toolchain, are_written=are_written)
+    if are_written:
+        shutil.rmtree(parts, ignore_errors=True)
     sys.exit(status)
 
 
@@ -160,16 +161,42 @@ def _handing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _wait_for(parts: Path) -> None:
-    """Wait until processes that ended without MPI_Finalize have been written."""
-    deadline = time.monotonic() + PATIENCE
-    while any(parts.glob(f"*{WRITING}")) and time.monotonic() < deadline:
+def _wait_for(parts: Path, patience: float = PATIENCE) -> bool:
+    """Wait until processes that ended without MPI_Finalize have been written.
+
+    Returns:
+        Whether all have; else no file grew for so many seconds.
+    """
+    before: dict[str, int] = {}
+    deadline = time.monotonic() + patience
+    while sizes := _sizes(parts):
+        if sizes != before:
+            before, deadline = sizes, time.monotonic() + patience
+        if time.monotonic() >= deadline:
+            click.echo(
+                f"{parts} stays: {len(sizes)} processes have not written all that they recorded; "
+                "the commands for recordings read that folder, too",
+                err=True,
+            )
+            return False
         time.sleep(0.02)
+    return True
 
 
-def _keep(output: Path, parts: Path, toolchain: Toolchain) -> None:
+def _sizes(parts: Path) -> dict[str, int]:
+    """Return the bytes of each file that is being written; one that ends meanwhile may lack."""
+    found = {}
+    for path in parts.glob(f"*{WRITING}"):
+        with suppress(FileNotFoundError):
+            found[path.name] = path.stat().st_size
+    return found
+
+
+def _keep(output: Path, parts: Path, toolchain: Toolchain, *, are_written: bool) -> None:
     """Write a recording for each `MPI_COMM_WORLD`: FILE, FILE.2, …."""
     if not any(parts.glob(f"*{PART}")):
+        if not are_written:
+            raise RecordingError("nothing is recorded yet: no process has written its part")
         shutil.rmtree(parts, ignore_errors=True)
         raise RecordingError(
             "nothing was recorded: the program did not call MPI_Init, or uses another MPI library "
@@ -189,5 +216,5 @@ def _summary(recording: Recording) -> str:
     if not recording.finished:
         facts.append("the program did not come to MPI_Finalize on all ranks")
     if recording.dropped:
-        facts.append(f"{recording.dropped} calls left out for lack of memory: see --limit")
+        facts.append(f"{recording.dropped} calls left out for lack of room: see --limit")
     return "; ".join(facts)

@@ -51,11 +51,6 @@ class Summary:
     count: int
 
     @property
-    def converged(self) -> bool:
-        """Whether the interval is within :data:`WIDTH` of the median on both sides."""
-        return self.width <= WIDTH
-
-    @property
     def width(self) -> float:
         """The longer side of the interval, as a share of the median."""
         return max(self.high - self.median, self.median - self.low) / self.median

@@ -180,7 +180,8 @@ def _of_tables(header: Array, tables: Mapping[str, Array]) -> Part:
 
 
 def _text(value: Any) -> str:
-    return bytes(value).decode()
+    """Return a text; names of files may have any bytes, and may be cut within a letter."""
+    return bytes(value).decode(errors="replace")
 
 
 def _check(events: Array, tables: Mapping[str, Array], communicators: int) -> None:
@@ -209,11 +210,15 @@ def _check(events: Array, tables: Mapping[str, Array], communicators: int) -> No
 
 
 def _communicators(entries: Array, members: Array) -> Iterator[Communicator]:
+    shared: dict[tuple[int, int], tuple[int, ...]] = {}  # many communicators have the same members
     for one in entries:
         first, size, remote = int(one["first"]), int(one["size"]), int(one["remote"])
         if not (size >= 0 and remote >= 0 and first + size + remote <= len(members)):
             raise ValueError("a communicator whose members are not there")
-        listed = tuple(int(rank) for rank in members[first : first + size + remote])
+        place = first, size + remote
+        if place not in shared:
+            shared[place] = tuple(map(int, members[first : first + size + remote]))
+        listed = shared[place]
         middle = size if one["is_first"] else remote
         yield Communicator(
             listed[:middle] if remote else listed,

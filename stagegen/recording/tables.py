@@ -34,9 +34,10 @@ class Table:
 
 def tables_of(recording: Recording) -> Iterator[Table]:
     """Yield the table of each communicator; without columns if some rank is not recorded."""
+    calls = [_Calls(rank) for rank in recording.ranks]
     for place, communicator in enumerate(recording.communicators):
-        own = [rank for rank in recording.ranks if place in rank.communicators]
-        columns = [(rank, _events(rank, place)) for rank in own]
+        own = [one for one in calls if place in one.local]
+        columns = [(one.rank, one.on(place)) for one in own]
         most = max((len(events) for _, events in columns), default=0)
         by_number = {rank.rank: (rank, events) for rank, events in columns}
         if any(number not in by_number for number in communicator.ranks):
@@ -47,14 +48,30 @@ def tables_of(recording: Recording) -> Iterator[Table]:
         yield Table(place, communicator, kept, most - len(kept[0][1]))
 
 
-def _events(rank: Rank, place: int) -> Array:
-    """Return the events of a rank on a communicator, by ascending sequence."""
-    local = rank.communicators.index(place)
-    events = _kept(rank.events, rank.events["communicator"] == local)
-    if np.all(events["sequence"][1:] > events["sequence"][:-1]):
-        return events
-    ordered: Array = events[np.argsort(events["sequence"], kind="stable")]
-    return ordered
+class _Calls:
+    """The events of a rank by communicator; programs may have tens of thousands of these."""
+
+    def __init__(self, rank: Rank):
+        self.rank = rank
+        self.local = {place: local for local, place in enumerate(rank.communicators)}
+        of_each = rank.events["communicator"]
+        self._is_one = len(of_each) == 0 or bool(np.all(of_each == of_each[0]))
+        if not self._is_one:
+            self._order = np.argsort(of_each, kind="stable")
+            numbers = np.arange(len(self.local) + 1)
+            self._first = np.searchsorted(of_each[self._order], numbers)
+
+    def on(self, place: int) -> Array:
+        """Return the events on a communicator, by ascending sequence."""
+        local, events = self.local[place], self.rank.events
+        if not self._is_one:
+            events = events[self._order[self._first[local] : self._first[local + 1]]]
+        elif len(events) and events["communicator"][0] != local:
+            events = events[:0]
+        if np.all(events["sequence"][1:] > events["sequence"][:-1]):
+            return events
+        ordered: Array = events[np.argsort(events["sequence"], kind="stable")]
+        return ordered
 
 
 def _kept(events: Array, chosen: Array) -> Array:

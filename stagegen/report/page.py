@@ -149,6 +149,7 @@ def _measured(
         title += f" on {len(communicator.ranks)} ranks: {communicator.name}"
     return {
         "title": title,
+        "width": outcome.width,
         "ranks": communicator.ranks,
         "is_whole": communicator.group == 0 and communicator.pattern is None,
         "rows": rows,
@@ -158,7 +159,10 @@ def _measured(
             {
                 "size": size,
                 "candidates": sorted(
-                    ((c, summarize(s.seconds), s.dropped) for c, s in samples.items()),
+                    (
+                        (c, summarize(s.seconds), s.dropped, s.is_known(outcome.width))
+                        for c, s in samples.items()
+                    ),
                     key=lambda entry: entry[1].median,
                 ),
             }

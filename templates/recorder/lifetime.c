@@ -23,10 +23,25 @@ static uint64_t new_world(void) {
     return mixed * 0x9E3779B97F4A7C15u;
 }
 
-/* Whether all ranks can record, which is told to all: else none does. */
+/* After so many seconds without an answer, it is said what may be wrong. */
+static const double patience = 20;
+
+/*
+ * Whether all ranks can record, which is told to all: else none does. A rank without a recorder
+ * never answers. It makes a blocking call first, which does not take this one for its own.
+ */
 static int agree(int can) {
-    int all = 0;
-    PMPI_Allreduce(&can, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    int all = 0, done = 0;
+    MPI_Request request;
+    PMPI_Iallreduce(&can, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
+    const double begin = PMPI_Wtime();
+    while (!done && PMPI_Wtime() - begin < patience)
+        PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (!done)
+        fprintf(stderr, "stagegen recorder: MPI_Init waits for ranks that have no recorder, or are "
+                        "late: all ranks need LD_PRELOAD and STAGEGEN_RECORD, and hosts need the "
+                        "file that LD_PRELOAD names\n");
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
     return all;
 }
 

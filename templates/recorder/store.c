@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,14 +163,29 @@ static void keep(int end, const struct names *names) {
     _exit(0);
 }
 
-/* Whether a child has ended well, whatever signals the program gets meanwhile. */
-static int has_ended_well(pid_t child) {
-    int status = 0;
-    pid_t ended;
+/*
+ * Whether a keeper tells that it is there; the child that started it goes. Signals of the program
+ * may come meanwhile. How the child ended is not asked: where the program ignores SIGCHLD, or waits
+ * for all children in a handler, nobody can tell.
+ */
+static int has_begun(int end, pid_t child) {
+    char word = 0;
+    ssize_t got;
     do
-        ended = waitpid(child, &status, 0);
-    while (ended < 0 && errno == EINTR);
-    return ended == child && status == 0;
+        got = read(end, &word, 1);
+    while (got < 0 && errno == EINTR);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (got == 0)
+        errno = ECHILD;
+    return got == 1;
+}
+
+/* A process that the program forks is not to keep the keeper waiting. */
+static void leave_keeper(void) {
+    if (keeper >= 0)
+        close(keeper);
+    keeper = -1;
 }
 
 /*
@@ -193,10 +209,12 @@ static int start_keeper(void) {
         let_go(ends[0]);
         name_part(&names, process);
         close(open(names.writing, O_WRONLY | O_CREAT | O_CLOEXEC, 0666)); /* the starter waits */
+        while (write(ends[0], "b", 1) < 0 && errno == EINTR)
+            ;
         keep(ends[0], &names);
     }
     close(ends[0]);
-    if (child < 0 || !has_ended_well(child)) {
+    if (child < 0 || !has_begun(ends[1], child)) {
         close(ends[1]);
         return -1;
     }
@@ -231,7 +249,9 @@ int recorder_open(void) {
     uint64_t index;
     recorder_take(RECORDER_COUNTS, 1, &index); /* place 0 stands for none */
     keeper = start_keeper();
-    if (keeper < 0)
+    if (keeper >= 0)
+        pthread_atfork(NULL, NULL, leave_keeper);
+    else
         fprintf(stderr,
                 "stagegen recorder: no second process: %s; nothing is kept if the program "
                 "ends without MPI_Finalize\n",

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from stagegen.cli import group
+from stagegen.cli.record import _wait_for
 from stagegen.recording import read
 from stagegen.recording.container import write_recording
+from stagegen.recording.read import WRITING
 from stagegen.topology import topology_yaml
 from stagegen.tune.program import program_of, read_trace
 from tests.mpi import builds, support
@@ -150,6 +154,30 @@ def test_tuning_reads_a_recording_and_its_histogram(recording, tmp_path):
     assert direct.seconds == pytest.approx(30 * 1e-3, rel=1e-2)
     (wanted,) = program_of([direct], topology).wanted
     assert (wanted.collective, wanted.sizes) == ("alltoall", (8,))
+
+
+def test_parts_that_still_grow_are_waited_for(tmp_path):
+    """They grow for longer than a part may rest."""
+    part = tmp_path / f"n0-7{WRITING}"
+    part.touch()
+
+    def write() -> None:
+        for _ in range(12):
+            time.sleep(0.1)
+            with part.open("a") as file:
+                file.write("more")
+        part.rename(part.with_suffix(".part"))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert _wait_for(tmp_path, patience=0.6)
+    writer.join()
+
+
+def test_parts_that_rest_are_told(tmp_path, capsys):
+    (tmp_path / f"n0-7{WRITING}").touch()
+    assert not _wait_for(tmp_path, patience=0.1)
+    assert f"{tmp_path} stays: 1 processes have not written" in capsys.readouterr().err
 
 
 def test_a_histogram_needs_a_topology(recording, tmp_path):

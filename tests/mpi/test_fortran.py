@@ -32,6 +32,10 @@ def program(mpi: builds.Mpi, source: str, *link: str | Path) -> Path:
     return builds.compiled(mpi.mpif90, support.HERE / "fortran" / source, *OPTIONS, *link)
 
 
+def shared_library(mpi: builds.Mpi, source: str) -> Path:
+    return program(mpi, source, "-shared", "-fPIC")
+
+
 def served(stderr: str) -> set[str]:
     """The collectives that the trace names with a routine of the library."""
     return {name for name, algorithm, _ in TRACE.findall(stderr) if algorithm != "native"}

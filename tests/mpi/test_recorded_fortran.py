@@ -13,7 +13,7 @@ from stagegen.recording import read
 from stagegen.recording.build import RECORDER, built
 from stagegen.recording.calls import align
 from tests.mpi import builds, support
-from tests.mpi.test_fortran import BARRIERS, FLAVOURS, PROGRAMS, program
+from tests.mpi.test_fortran import BARRIERS, FLAVOURS, PROGRAMS, program, shared_library
 
 pytestmark = pytest.mark.mpi
 
@@ -45,6 +45,20 @@ def test_calls_of_fortran_programs_are_recorded_at_their_sites(tmp_path, flavour
         assert one.site.startswith(compiled.name)
     assert calls["barrier"] == BARRIERS
     assert set(calls) == set(support.CATALOGUE.collectives)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_calls_of_fortran_that_a_program_loads_for_itself_are_recorded(tmp_path, flavour):
+    """The functions for Fortran are not among what the program itself is linked with."""
+    mpi = builds.Mpi.of_system(flavour)
+    loaded = shared_library(mpi, "loaded.f90")
+    compiled = builds.compiled(mpi.mpicc, support.HERE / "loads_fortran.c", "-D_GNU_SOURCE")
+    variables = {"STAGEGEN_RECORD": str(tmp_path / "out")}
+    words = (compiled, str(loaded))
+    result = builds.run(mpi, 2, *words, preload=[recorder(mpi)], variables=variables)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (calls,) = align(read(tmp_path / "out.parts")).calls
+    assert (calls.collective, len(calls.sequences)) == ("barrier", 3)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

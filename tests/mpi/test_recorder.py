@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import time
 from collections import Counter, defaultdict
 from functools import lru_cache
@@ -237,6 +239,31 @@ def test_signals_of_the_program_leave_it_its_keeper(tmp_path):
     assert result.returncode != 0
     assert "no second process" not in result.stderr
     assert read(parts).missing == ()
+
+
+def test_a_program_that_ignores_the_end_of_children_has_its_keeper(tmp_path):
+    words = ("-c", """trap '' CHLD; exec "$@" """, "sh", plain_program(), "kill")
+    parts, result = run(tmp_path, *words, program=Path("/bin/sh"))
+    assert result.returncode != 0
+    assert "no second process" not in result.stderr
+    assert read(parts).missing == ()
+
+
+def test_the_name_of_a_program_may_have_any_bytes(tmp_path):
+    """It has a letter of Latin-1, and is cut within a letter of UTF-8, as it is long."""
+    name = tmp_path / os.fsdecode(b"caf\xe9-" + "é".encode() * 100)
+    shutil.copy(plain_program(), name)
+    (calls,) = found(recorded(tmp_path, "many", "5", program=name), "barrier")
+    assert calls.site.startswith("caf�-éé")
+
+
+def test_a_program_waits_for_no_recorder_without_a_word(tmp_path):
+    """Rank 0 has none: the others say so, and the job's time ends."""
+    pick = '[ $PMI_RANK = 0 ] && unset STAGEGEN_RECORD; exec "$@"'
+    words = ("/bin/sh", "-c", pick, "sh", str(plain_program()), "many", "5")
+    settings = {"STAGEGEN_RECORD": str(tmp_path / "out")}
+    with pytest.raises(TimeoutError, match="waits for ranks that have no recorder"):
+        support.run(2, *words, variables=settings, preload=(recorder(),), timeout=25)
 
 
 def test_without_the_variable_nothing_is_recorded(tmp_path):

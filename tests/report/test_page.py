@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -56,6 +57,23 @@ def test_the_page_names_the_sizes_whose_times_are_not_known_well_enough(sizes):
     page = page_of(table)
     assert ("is not known to within the width" in page) == bool(sizes)
     assert ("64 B, 4 KiB." in page) == bool(sizes)
+
+
+def test_the_page_marks_times_that_have_no_interval_of_the_width_that_was_asked_for():
+    """One look is none, and two repetitions are none, however alike they are."""
+    topology, catalogue = make_topology([2, 2], [0]), load_catalogue()
+    table = Table.exactly("bcast", "cluster", 4, 4, RULES)
+    decision = DecisionTable(topology.name, topology.hash, catalogue.hash, True, (table,))
+    seen = {NATIVE_CANDIDATE: Sample((1e-3,) * 6), RING: Sample((1e-3, 1e-3))}
+    outcome = Outcome("bcast", "whole", (table,), {64: seen}, (), 0.02)
+    page = render_report(topology, catalogue, Tuned(decision, (outcome,), ()), [ENVIRONMENT])
+    marks = re.findall(
+        r'<tr><td class="l">(\w+)</td>.*?<td class="l">([^<]*)</td></tr>', page, re.S
+    )
+    assert {name: mark for name, mark in marks if name in ("native", "linear")} == {
+        "native": "",
+        "linear": "not within 2 %",
+    }
 
 
 @pytest.mark.parametrize("is_representative", [True, False])
