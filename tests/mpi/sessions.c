@@ -10,7 +10,7 @@
  */
 #include "program.h"
 
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>

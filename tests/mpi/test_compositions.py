@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -153,6 +154,35 @@ def test_a_library_serves_calls_with_them(name):
     barriers = {("barrier", a.name) for a in COMPOSITIONS}  # whose first rule serves all
     assert served - barriers == {(a.collective, a.name) for a in COMPOSITIONS} - barriers
     assert served & barriers
+
+
+#: Compositions without a reduction whose part is one that allocates by the size of an element.
+OF_ELEMENTS = {
+    "barrier": ("of_allreduce", "allreduce", "logical_ring_lr1"),
+    "gather": ("of_reduce", "reduce", "topology_linear"),
+    "allgather": ("of_allreduce", "allreduce", "rab1_bruck"),
+}
+
+
+def test_types_that_say_nothing_on_some_ranks_are_not_asked():
+    """What a part allocates follows from bytes there."""
+    mpi = MPIS["wheel"]()
+
+    def tables(topology, catalogue):
+        for table in support.tables(topology, catalogue):
+            if table.collective not in OF_ELEMENTS:
+                yield table
+                continue
+            name, part, routine = OF_ELEMENTS[table.collective]
+            of_part = Bound(part, default_candidate(support.CATALOGUE.find(part, routine)))
+            yield replace(table, rules=(Rule(0, Candidate(name, (), (of_part,))),))
+
+    folder = builds.of_catalogue(mpi, RANKS, "of elements", some(), tables=tables)
+    program = builds.c_program(mpi, folder, "unset_types.c")
+    result = builds.run(mpi, RANKS, program, variables={"LIBCOLL_TRACE": "1"})
+    assert result.returncode == 0, result.stdout + result.stderr
+    served = set(re.findall(r"rank 0: (\w+) +(of_\w+) ", result.stderr))
+    assert served == {(collective, name) for collective, (name, _, _) in OF_ELEMENTS.items()}
 
 
 @pytest.mark.parametrize("name", ["wheel", "openmpi"])

@@ -75,3 +75,11 @@ def test_a_few_routines_give_the_same_bytes_as_native():
 def test_every_routine_gives_the_same_bytes_as_native(ranks):
     mpi = builds.Mpi.of_system("openmpi")
     assert check(builds.library(mpi, ranks, small=False), mpi, ranks, "quick") > 20000
+
+
+def test_sessions_of_open_mpi_5_may_outlive_mpi_finalize():
+    """They may not begin again: Open MPI 5.0.11 itself ends with a fault then."""
+    mpi = builds.Mpi.with_ulfm()
+    program = builds.c_program(mpi, builds.library(mpi, 3), "sessions.c")
+    result = builds.run(mpi, 3, program, "outlive")
+    assert result.returncode == 0, result.stdout + result.stderr

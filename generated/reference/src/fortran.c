@@ -131,7 +131,7 @@ static void intercomm_merge(const MPI_Fint *intercomm, const MPI_Fint *high, MPI
 }
 NAMES(intercomm_merge, INTERCOMM_MERGE);
 
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 static void session_init(const MPI_Fint *info, const MPI_Fint *handler, MPI_Fint *handle,
                          MPI_Fint *ierror) {
     MPI_Session session = MPI_SESSION_NULL;

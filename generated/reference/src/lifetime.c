@@ -185,7 +185,8 @@ LIBCOLL_EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *c
     return introduce(COLL_NEXT(MPI_Intercomm_merge)(intercomm, high, comm), comm);
 }
 
-#if MPI_VERSION >= 4
+/* Open MPI 5 has sessions, although it says that it is of MPI 3. */
+#if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 LIBCOLL_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session) {
     const int error = COLL_NEXT(MPI_Session_init)(info, handler, session);
     atomic_fetch_add(&sessions, error == MPI_SUCCESS);

@@ -15,15 +15,21 @@
  * requests, and tables of at most 64 bytes a rank.
  */
 
-/* What the parts of a composition allocate: they run one after the other. */
+/*
+ * What the parts of a composition allocate: they run one after the other. The parts of what is no
+ * reduction have bytes: the type that the application gives may be none on this rank, and another
+ * one elsewhere.
+ */
 static double of_parts(const struct coll_routine *routine, const struct coll_parameters *parameters,
                        const struct coll_call *call, const struct coll_comm *cc) {
     double most = 0;
+    const MPI_Datatype type =
+        coll_descriptors[call->collective].reduces ? call->recv_type : MPI_BYTE;
     for (int i = 0; i < COLL_PARTS_MOST && parameters->parts != NULL; ++i) {
         const double bytes = coll_part_bytes(routine, i, call, cc);
         const struct coll_part *part = &parameters->parts[i];
         const struct coll_call one = {.collective = coll_part_collective(routine, i),
-                                      .recv_type = call->recv_type,
+                                      .recv_type = type,
                                       .bytes = (MPI_Aint)bytes};
         if (bytes < 0)
             break;
