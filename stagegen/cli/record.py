@@ -174,8 +174,8 @@ def _wait_for(parts: Path, patience: float = PATIENCE) -> bool:
             before, deadline = sizes, time.monotonic() + patience
         if time.monotonic() >= deadline:
             click.echo(
-                f"{parts} stays: {len(sizes)} processes have not written all that they recorded; "
-                "the commands for recordings read that folder, too",
+                f"{parts} stays: not all that was recorded is written; processes that still write: "
+                f"{len(sizes)}; the commands for recordings read that folder, too",
                 err=True,
             )
             return False
@@ -184,7 +184,7 @@ def _wait_for(parts: Path, patience: float = PATIENCE) -> bool:
 
 
 def _sizes(parts: Path) -> dict[str, int]:
-    """Return the bytes of each file that is being written; one that ends meanwhile may lack."""
+    """Return the bytes of each file that is being written; one that is renamed may be missing."""
     found = {}
     for path in parts.glob(f"*{WRITING}"):
         with suppress(FileNotFoundError):
@@ -216,5 +216,8 @@ def _summary(recording: Recording) -> str:
     if not recording.finished:
         facts.append("the program did not come to MPI_Finalize on all ranks")
     if recording.dropped:
-        facts.append(f"{recording.dropped} calls left out for lack of room: see --limit")
+        facts.append(
+            f"{recording.dropped} calls left out for lack of room: see --limit, or there were more "
+            "communicators than a rank has places for"
+        )
     return "; ".join(facts)

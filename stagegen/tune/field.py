@@ -66,16 +66,18 @@ class Field:
         candidates: all of them.
         groups: sets of candidates with a winner each, each set within the one before, such as all
             and the topology-unaware.
+        tabled: those with tables of the measured ranks or of their pattern.
     """
 
     candidates: tuple[Candidate, ...]
     groups: tuple[frozenset[Candidate], ...]
+    tabled: frozenset[Candidate] = frozenset()
 
     @property
     def scheduled(self) -> frozenset[Candidate]:
-        """The candidates of the first group alone: they have tables of the measured ranks."""
+        """The candidates of the first group alone, or with tables if there is no other group."""
         first, *inner = self.groups
-        return first.difference(*inner) if inner else frozenset()
+        return first.difference(*inner) if inner else first & self.tabled
 
     def nearest(
         self, times: Mapping[Candidate, float], factor: float, most: int
@@ -100,7 +102,8 @@ class Field:
         def best(group: frozenset[Candidate]) -> float:
             return min((times[c] for c in group if c in times), default=0.0)
 
-        return Field(self.candidates, (first, *(g for g in inner if best(g) <= DEAR_SECONDS)))
+        left = tuple(g for g in inner if best(g) <= DEAR_SECONDS)
+        return Field(self.candidates, (first, *left), self.tabled)
 
     def leaders(self, times: Mapping[Candidate, float]) -> list[Candidate]:
         """Return the best candidate of each group, among those that have a time."""

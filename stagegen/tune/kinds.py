@@ -41,4 +41,9 @@ class TableKinds:
             frozenset(candidate for candidate in everyone if self.may_serve(kind, candidate))
             for kind in self.names
         )
-        return Field(everyone, tuple(group for group in groups if group))
+        tabled = frozenset(
+            candidate
+            for candidate in everyone
+            if any(algorithm.has_tables for algorithm in algorithms_of(candidate, self.known))
+        )
+        return Field(everyone, tuple(group for group in groups if group), tabled)

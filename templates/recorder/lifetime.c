@@ -28,7 +28,8 @@ static const double patience = 20;
 
 /*
  * Whether all ranks can record, which is told to all: else none does. A rank without a recorder
- * never answers. It makes a blocking call first, which does not take this one for its own.
+ * does not answer. Its first collective is mostly a blocking one, which MPI does not match with
+ * this one, as it does not block.
  */
 static int agree(int can) {
     int all = 0, done = 0;

@@ -170,7 +170,7 @@ static void use_threads(void) {
 }
 
 int main(int argc, char **argv) {
-    int provided;
+    int provided, ran = 0;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     const struct {
         const char *name;
@@ -179,7 +179,10 @@ int main(int argc, char **argv) {
                 {"addresses", use_addresses},
                 {"threads", use_threads}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; ++i)
-        if (argc == 2 && strcmp(argv[1], uses[i].name) == 0)
+        if (argc == 2 && strcmp(argv[1], uses[i].name) == 0) {
             uses[i].run();
+            ++ran;
+        }
+    EXPECT(ran == 1 && provided == MPI_THREAD_MULTIPLE);
     return finish();
 }

@@ -161,7 +161,10 @@ def test_persistent_calls_are_right_between_groups_at_addresses_and_with_lives_i
     use, choice
 ):
     for way in range(len(FORCED)):
-        run("persistent_elsewhere.c", use, choice=choice, way=way)
+        settings = {"LIBCOLL_TRACE": "1"}
+        told = run("persistent_elsewhere.c", use, choice=choice, way=way, variables=settings).stderr
+        planned = choice != "native" and use != "intercommunicators"
+        assert ("persistent, planned" in told) == planned
 
 
 @pytest.mark.parametrize(("allreduce", "barrier"), BESIDE)

@@ -263,7 +263,7 @@ def test_a_program_waits_for_no_recorder_without_a_word(tmp_path):
     words = ("/bin/sh", "-c", pick, "sh", str(plain_program()), "many", "5")
     settings = {"STAGEGEN_RECORD": str(tmp_path / "out")}
     with pytest.raises(TimeoutError, match="waits for ranks that have no recorder"):
-        support.run(2, *words, variables=settings, preload=(recorder(),), timeout=25)
+        support.run(2, *words, variables=settings, preload=(recorder(),), timeout=40)
 
 
 def test_without_the_variable_nothing_is_recorded(tmp_path):

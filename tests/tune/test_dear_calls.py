@@ -316,6 +316,27 @@ def test_dear_looks_are_not_for_the_best_of_other_tables():
     assert len(looked_at(1 << 13)) > 3
 
 
+@pytest.mark.parametrize("tabled", [frozenset(), frozenset({AWARE})])
+def test_one_with_tables_has_a_look_where_one_table_is_for_all(tabled):
+    """As of a pattern: others have better predictions, but may be lucky in one call."""
+
+    def bound(size: int) -> float:
+        return 1e-5 * size
+
+    def seconds(candidate: Candidate, size: int) -> float:
+        factor = {"native": 1.5, "aware": 1.4}.get(candidate.algorithm, 1.3)
+        return 2e-3 + factor * bound(size)
+
+    racers = tuple(map(Candidate, ("native", "aware", *MANY)))
+    prediction = Prediction(bound)
+    for smaller in (1, 256, 512, 1024):
+        prediction.observe(smaller, {one.algorithm: seconds(one, smaller) for one in racers})
+    found: Times = {}
+    field = Field(racers, (frozenset(racers),), tabled)
+    look(Model(seconds), request(*racers, size=1 << 15), field, prediction, found)
+    assert (AWARE in found) == bool(tabled)
+
+
 @pytest.mark.parametrize(
     ("best", "gain", "expected"),
     [(1.07, 0.03, False), (1.2, 0.03, True), (1.07, 0.005, True), (1.2, 0.3, True)],
