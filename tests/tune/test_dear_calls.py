@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -290,23 +290,36 @@ def test_that_ranks_are_late_makes_no_call_dear(seconds, expected):
 MANY = tuple(f"plain{i:02}" for i in range(20))
 
 
-def looked_at(size: int) -> Times:
-    """Return what is looked at if each plain routine may be twice as fast as native."""
+#: Factors over the bound: each plain routine, 2.5 times, may be twice as fast as native.
+OVER = {"native": 4.0, "aware": 1.1}
+
+
+def looked_at(
+    size: int,
+    over: Mapping[str, float] = OVER,
+    plain: float = 2.5,
+    tabled: frozenset[Candidate] | None = None,
+) -> Times:
+    """Return what is looked at, by the factors over the bound of some routines and of plain ones.
+
+    With `tabled`, one table is for all, and these candidates have tables of its ranks.
+    """
 
     def bound(size: int) -> float:
         return 1e-5 * size
 
     def seconds(candidate: Candidate, size: int) -> float:
-        factor = {"native": 4.0, "aware": 1.1}.get(candidate.algorithm, 2.5)
-        return 2e-3 + factor * bound(size)
+        return 2e-3 + over.get(candidate.algorithm, plain) * bound(size)
 
     racers = tuple(map(Candidate, ("native", "aware", *MANY)))
     prediction = Prediction(bound)
     for smaller in (1, 256, 512, 1024):
         prediction.observe(smaller, {one.algorithm: seconds(one, smaller) for one in racers})
     found: Times = {}
-    groups = (frozenset(racers), frozenset(racers) - {AWARE})
-    look(Model(seconds), request(*racers, size=size), Field(racers, groups), prediction, found)
+    everyone = frozenset(racers)
+    groups = (everyone, everyone - {AWARE}) if tabled is None else (everyone,)
+    field = Field(racers, groups, tabled or frozenset())
+    look(Model(seconds), request(*racers, size=size), field, prediction, found)
     return found
 
 
@@ -319,21 +332,7 @@ def test_dear_looks_are_not_for_the_best_of_other_tables():
 @pytest.mark.parametrize("tabled", [frozenset(), frozenset({AWARE})])
 def test_one_with_tables_has_a_look_where_one_table_is_for_all(tabled):
     """As of a pattern: others have better predictions, but may be lucky in one call."""
-
-    def bound(size: int) -> float:
-        return 1e-5 * size
-
-    def seconds(candidate: Candidate, size: int) -> float:
-        factor = {"native": 1.5, "aware": 1.4}.get(candidate.algorithm, 1.3)
-        return 2e-3 + factor * bound(size)
-
-    racers = tuple(map(Candidate, ("native", "aware", *MANY)))
-    prediction = Prediction(bound)
-    for smaller in (1, 256, 512, 1024):
-        prediction.observe(smaller, {one.algorithm: seconds(one, smaller) for one in racers})
-    found: Times = {}
-    field = Field(racers, (frozenset(racers),), tabled)
-    look(Model(seconds), request(*racers, size=1 << 15), field, prediction, found)
+    found = looked_at(1 << 15, {"native": 1.5, "aware": 1.4}, 1.3, tabled)
     assert (AWARE in found) == bool(tabled)
 
 
