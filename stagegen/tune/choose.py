@@ -15,7 +15,12 @@ from dataclasses import replace
 from itertools import chain
 
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import LAUNCHES_LEAST, MARGIN, is_faster_in_launches, launch_ratios
+from stagegen.measure.statistics import (
+    LAUNCHES_LEAST,
+    MARGIN,
+    is_faster_in_launches,
+    is_faster_in_the_mean,
+)
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import DEAR_SECONDS, HICCUP_SECONDS, LONG_SECONDS, Sample
 
@@ -257,15 +262,12 @@ def _is_faster(challenger: Sample, incumbent: Sample, gain: float, noise: float 
 def _is_faster_in_the_mean(challenger: Sample, incumbent: Sample, gain: float) -> bool:
     """Whether the launches say that it is faster, and the mean of long calls gains enough.
 
-    Programs pay the mean. An incumbent that is as fast in most launches, and far slower in others,
-    has a good median.
+    Programs pay the mean. An incumbent that is as fast in most calls, and far slower in others, has
+    a good median. So the launches are compared by their means.
     """
     if min(challenger.seconds) <= LONG_SECONDS:
         return False
-    if not is_faster_in_launches(challenger.launches, incumbent.launches, 0.0):
-        return False
-    ratios = launch_ratios(challenger.launches, incumbent.launches)
-    return statistics.fmean(ratios) <= 1 - gain
+    return is_faster_in_the_mean(challenger.launches, incumbent.launches, gain)
 
 
 def crossover(

@@ -44,7 +44,7 @@ from collections.abc import Mapping
 from itertools import chain
 
 from stagegen.measure.records import Candidate
-from stagegen.measure.statistics import launch_ratios, may_be_faster
+from stagegen.measure.statistics import launch_mean_ratios, launch_ratios, may_be_faster
 from stagegen.tune.choose import far, unbeaten
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import least
@@ -124,15 +124,18 @@ def _is_open(point: Point, challenger: Candidate, holder: Candidate, protocol: P
     and little is lost. If what was called before may decide, only launches that exclude this count
     here (:attr:`Point.settles_from`).
     """
-    ratios = launch_ratios(point.raced[challenger], point.raced[holder])
+    ours, theirs = point.raced[challenger], point.raced[holder]
+    ratios = launch_ratios(ours, theirs)
     if not point.is_long:
         return may_be_faster(ratios, protocol.launches, protocol.gain)
-    recent = launch_ratios(_since(point.settles_from, point.raced[challenger]), point.raced[holder])
-    if len(recent) > 1:
-        gained = 1 - min(statistics.median(recent), statistics.fmean(recent))
+    recent = _since(point.settles_from, ours)
+    medians, means = launch_ratios(recent, theirs), launch_mean_ratios(recent, theirs)
+    if len(medians) > 1:
+        gained = 1 - min(statistics.median(medians), statistics.fmean(means))
         if gained < protocol.gain / 2:
             return False
-    return may_be_faster(ratios, protocol.launches, 0.0)
+    known = ratios, launch_mean_ratios(ours, theirs)
+    return any(may_be_faster(one, protocol.launches, 0.0) for one in known)
 
 
 def _since(first: int | None, raced: Mapping[int, list[float]]) -> dict[int, list[float]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from stagegen.measure.records import Candidate, Request
@@ -50,6 +50,9 @@ NEAR, NEAR_LONG = 1.15, 1.06
 #: If a candidate's ratios to native differ by more than this factor, what was called before may
 #: decide: TCP remembers earlier traffic. Looks tell no smaller difference.
 SCATTERED = NEAR_LONG
+
+#: Where two looks at a finalist differ by more than this factor, a single look may be luck.
+ERRATIC = 1.25
 
 #: How many finalists a group has besides native if another communicator's search told what may win.
 FINALISTS_IF_TOLD = 1
@@ -186,6 +189,24 @@ def _challengers(point: Point, scores: Mapping[Candidate, float], near: float) -
     return point.field.nearest(others, math.inf, FINALISTS_IF_TOLD)
 
 
+def _steady(
+    point: Point, scores: Mapping[Candidate, float], chosen: Set[Candidate]
+) -> set[Candidate]:
+    """Return the best candidate with a schedule, if looks at one of the finalists are erratic.
+
+    Without an order, messages meet in the ports of switches, and calls of one routine may take
+    twice as long as others. A single look is then luck, and the least of many looks is more so. The
+    best candidate with a schedule may be no finalist, and nonetheless the fastest in the median.
+    """
+    looks = [point.seen[candidate] for candidate in chosen if candidate in point.seen]
+    if not any(max(times) > ERRATIC * min(times) for times in looks):
+        return set()
+    scheduled = [c for c in scores if c in point.field.scheduled]
+    best = min(scheduled, key=lambda c: (scores[c], c), default=NATIVE_CANDIDATE)
+    slowest = max(statistics.median(times) for times in looks)
+    return {best} if scores.get(best, math.inf) < slowest else set()
+
+
 def name_finalists(point: Point, neighbours: Sequence[Candidate], *, is_told: bool = False) -> None:
     """Choose the finalists: the leaders of the groups, and the holders of the nearby sizes.
 
@@ -207,6 +228,7 @@ def name_finalists(point: Point, neighbours: Sequence[Candidate], *, is_told: bo
     if point.is_long:
         native = scores.get(NATIVE_CANDIDATE, math.inf)
         chosen = {c for c in chosen if c == NATIVE_CANDIDATE or scores[c] < native}
+        chosen |= _steady(point, scores, chosen)
     if _leads_as_named(point, scores):
         chosen = {c for c in chosen if c in point.named} | {
             min(point.named, key=scores.__getitem__)

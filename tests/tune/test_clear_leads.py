@@ -68,6 +68,20 @@ def test_long_calls_may_gain_in_the_mean(unit, behind, expected):
     assert choose({NATIVE: native, PLAIN: launched(*[1.0] * 5)}, NATIVE).algorithm == expected
 
 
+@pytest.mark.parametrize(
+    ("unit", "expected"), [(0.2, "plain"), (1e-3, "native")], ids=["long calls", "short calls"]
+)
+def test_long_calls_that_are_slow_now_and_then_are_compared_by_their_means(unit, expected):
+    """Of three calls in a launch, native has two that take 4 % less, and one that takes twice."""
+
+    def launched(*seconds: float) -> Sample:
+        launches = {n: tuple(unit * one for one in seconds) for n in range(1, 6)}
+        return Sample(5 * launches[1], False, launches[1][:1], launches, unit)
+
+    samples = {NATIVE: launched(0.96, 2.0, 0.96), PLAIN: launched(1.0, 1.0, 1.0)}
+    assert choose(samples, NATIVE).algorithm == expected
+
+
 def test_launches_decide_what_looks_do_not_tell():
     samples = {NATIVE: of_calls(1.1, 5, 3), PLAIN: of_calls(1.0, 5, 3)}
     assert without_doubtful(samples) == samples

@@ -93,6 +93,20 @@ def test_the_best_is_a_finalist_under_moderate_noise(seed):
     assert len(point.finalists) <= max(most for _, most in FINALISTS) + 1
 
 
+@pytest.mark.parametrize("again", [0.3, 0.7], ids=["steady", "erratic"])
+def test_where_looks_are_erratic_the_best_with_a_schedule_is_a_finalist(again):
+    """The looks at the native routine are alike, or one took twice as long as the other."""
+    unaware = (Candidate("lucky"), NATIVE)
+    scheduled = Candidate("scheduled"), Candidate("scheduled_and_slow")
+    racers = *unaware, *scheduled
+    seen = {NATIVE: [0.3, again], unaware[0]: [0.28], scheduled[0]: [0.32], scheduled[1]: [0.4]}
+    field = Field(racers, (frozenset(racers), frozenset(unaware)))
+    point = Point(field, seen, seen)
+    name_finalists(point, [])
+    expected = {*unaware, scheduled[0]} if again == 0.7 else {*unaware}
+    assert {*point.finalists} == expected
+
+
 def test_each_group_has_a_finalist():
     racers = (*candidates(6), NATIVE)
     model = Model(lambda c, size: 0.001 * (1 if c in racers[:5] else 100))
