@@ -184,7 +184,7 @@ def is_faster_in_the_mean(challenger: Launches, incumbent: Launches, gain: float
         return False
     if len(ratios) >= LAUNCHES_LEAST:
         return signed_rank(ratios) < SIGNIFICANCE
-    return is_faster_in_launches(challenger, incumbent, 0.0)
+    return max(ratios) < 1 and is_faster_in_rounds(challenger, incumbent)
 
 
 def may_be_faster(ratios: Sequence[float], launches: int, gain: float = MARGIN) -> bool:

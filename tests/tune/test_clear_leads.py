@@ -69,16 +69,23 @@ def test_long_calls_may_gain_in_the_mean(unit, behind, expected):
 
 
 @pytest.mark.parametrize(
-    ("unit", "expected"), [(0.2, "plain"), (1e-3, "native")], ids=["long calls", "short calls"]
+    ("unit", "launches", "native", "expected"),
+    [
+        pytest.param(0.2, 5, (0.96, 2.0, 0.96), "plain", id="long calls"),
+        pytest.param(1e-3, 5, (0.96, 2.0, 0.96), "native", id="short calls"),
+        pytest.param(0.2, 3, (0.96, 0.9, 1.5, 2.0), "native", id="too few launches"),
+    ],
 )
-def test_long_calls_that_are_slow_now_and_then_are_compared_by_their_means(unit, expected):
-    """Of three calls in a launch, native has two that take 4 % less, and one that takes twice."""
+def test_long_calls_that_are_slow_now_and_then_are_compared_by_their_means(
+    unit, launches, native, expected
+):
+    """Most calls of native take less time, or half of them, and the others far more."""
 
     def launched(*seconds: float) -> Sample:
-        launches = {n: tuple(unit * one for one in seconds) for n in range(1, 6)}
-        return Sample(5 * launches[1], False, launches[1][:1], launches, unit)
+        times = {n: tuple(unit * one for one in seconds) for n in range(1, 1 + launches)}
+        return Sample(launches * times[1], False, times[1][:1], times, unit)
 
-    samples = {NATIVE: launched(0.96, 2.0, 0.96), PLAIN: launched(1.0, 1.0, 1.0)}
+    samples = {NATIVE: launched(*native), PLAIN: launched(*[1.0] * len(native))}
     assert choose(samples, NATIVE).algorithm == expected
 
 

@@ -22,7 +22,7 @@ from stagegen.tune.bounds import bound_of_pattern, size_of_pattern
 PAGE = Path("docs/patterns.md")
 
 #: For a whole tuning.
-BUDGET, LAUNCHES = "4m", 3
+BUDGET = "4m"
 
 
 def measured(topology: Path, congestion: str, pattern: Pattern, folder: Path) -> Any:
@@ -39,7 +39,7 @@ def measured(topology: Path, congestion: str, pattern: Pattern, folder: Path) ->
     resume = ("--resume",) if (folder / "tuned" / "measurements.jsonl").exists() else ()
     stagegen(
         *("tune", "--topology", topology, "--patterns", file, "--communicators", "patterns"),
-        *("--scales", 1, "--budget", BUDGET, "--launches", LAUNCHES, "--quiet"),
+        *("--scales", 1, "--budget", BUDGET, "--quiet"),
         *("--output", folder / "tuned", *resume),
         variables={CONGESTION_VARIABLE: congestion},
     )
