@@ -2,6 +2,7 @@
 #ifndef REQUEST_H
 #define REQUEST_H
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,8 +167,9 @@ static inline int parse_numbers(char *words, struct request *request, int *rest)
         complain("not a measure command", "see the head of session.c");
         return 0;
     }
-    if (request->bytes < 0 || request->calls < 1 || request->repetitions < 1 ||
-        !parse_timing(timing, request) || !parse_metric(metric, request) ||
+    if (request->bytes < 0 || request->bytes > INT_MAX || request->calls < 1 ||
+        request->repetitions < 1 || !parse_timing(timing, request) ||
+        !parse_metric(metric, request) ||
         !(request->computation >= 0 && request->computation <= COMPUTATION_MOST)) {
         complain("not a measure command", timing);
         return 0;

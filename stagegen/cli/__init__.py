@@ -7,6 +7,7 @@ A subcommand ``name`` lives in the module ``stagegen.cli.name`` as the click com
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -46,6 +47,7 @@ def main() -> None:
     Python sees to that for SIGINT, and nothing here changes any other.
     """
     _open_closed_streams()
+    _escape_what_is_not_encoded()
     try:
         group(prog_name="stagegen")
     except StagegenError as error:
@@ -68,6 +70,15 @@ def _open_closed_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
             os.set_inheritable(number, True)
+
+
+def _escape_what_is_not_encoded() -> None:
+    """Let standard output take every character, escaped where its encoding lacks it.
+
+    Standard error does so anyway.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:

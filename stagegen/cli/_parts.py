@@ -28,12 +28,29 @@ def added_to(
         GenerateError: a generator failed.
     """
     parts = own_parts(topology_file, topology)
+    _register(parts)
+    return (*parts.roots, *trees_root(trees, topology))
+
+
+def register_launchers(topology_file: str | None, topology: Topology | None) -> None:
+    """Let ``--launcher`` find the user's launchers.
+
+    Args:
+        topology_file: a ``stagegen.yaml`` may be beside it; None: in the current folder.
+        topology: the cluster, if it is known.
+
+    Raises:
+        InputError: a part is wrong, or its name is taken; says where.
+    """
+    _register(own_parts(topology_file, topology))
+
+
+def _register(parts: Parts) -> None:
     for one in parts.launchers:
         try:
             register(one.name, one.value)
         except InputError as error:
             raise InputError(error.message, one.where) from error
-    return (*parts.roots, *trees_root(trees, topology))
 
 
 def own_parts(topology_file: str | None, topology: Topology | None) -> Parts:

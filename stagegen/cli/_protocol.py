@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from stagegen.cli._checks import FiniteRange
 from stagegen.tune.protocol import Protocol
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,14 +32,14 @@ _OPTIONS = (
     ),
     click.option(
         "--width",
-        type=click.FloatRange(0, 1, min_open=True),
+        type=FiniteRange(0, 1, min_open=True),
         default=_DEFAULT.width,
         show_default=True,
         help="Repeat until the 95 % interval of a median is within this share of it.",
     ),
     click.option(
         "--gain",
-        type=click.FloatRange(0, 1, max_open=True),
+        type=FiniteRange(0, 1, max_open=True),
         default=_DEFAULT.gain,
         show_default=True,
         help="The least share by which a routine must be faster than what it replaces.",

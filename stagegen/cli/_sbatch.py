@@ -62,13 +62,14 @@ def job_script(topology: Topology, words: Sequence[str], limit: str) -> str:
 
 
 def _node(name: str, address: str | None) -> str:
-    """Return a host's node: its address, if that is a name."""
+    """Return a host's node: its address, if that is a name, without the user."""
     if address is None:
         return name
+    node = address.rpartition("@")[2]
     try:
-        ipaddress.ip_address(address)
+        ipaddress.ip_address(node)
     except ValueError:
-        return address
+        return node
     return name
 
 

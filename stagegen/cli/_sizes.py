@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -10,6 +10,7 @@ import click
 from stagegen.catalogue import Collective
 from stagegen.errors import InputError
 from stagegen.topology import parse_size
+from stagegen.tune.candidates import INT_MOST
 from stagegen.tune.scope import grid
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -20,13 +21,19 @@ def parse_sizes(_ctx: click.Context, _param: click.Parameter, text: str) -> tupl
     try:
         if ":" in text:
             low, high = text.split(":")
-            return grid(parse_size(low), parse_size(high))
+            return grid(*_served([parse_size(low), parse_size(high)]))
         sizes = {parse_size(item) for item in text.split(",")}
         if min(sizes) < 1:
             raise click.BadParameter("every size must be at least 1 byte")
-        return tuple(sorted(sizes))
+        return _served(sorted(sizes))
     except (ValueError, InputError) as error:
         raise click.BadParameter(f"{error}; expected FROM:TO or A,B,… such as 1:256KiB") from error
+
+
+def _served(sizes: Sequence[int]) -> tuple[int, ...]:
+    if max(sizes) > INT_MOST:
+        raise click.BadParameter("the library leaves calls of 2 GiB and more to the MPI library")
+    return tuple(sizes)
 
 
 def sizes_option(default: str | None = None) -> Callable[[_Command], _Command]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from stagegen.cli._arrivals import PLANS, read_plan
+from stagegen.cli._checks import FiniteRange
 from stagegen.cli._parts import own_parts
 from stagegen.errors import InputError
 from stagegen.generate.timings import BUILT_IN, Mechanism, read_mechanism
@@ -102,7 +103,7 @@ _OPTIONS = (
     ),
     click.option(
         "--computation",
-        type=click.FloatRange(min=0, max=COMPUTATION_MOST),
+        type=FiniteRange(min=0, max=COMPUTATION_MOST),
         metavar="MS",
         default=COMPUTATION,
         show_default=True,

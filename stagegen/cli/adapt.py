@@ -20,6 +20,7 @@ from stagegen.adaptive.trace import trace_of_measurements as traced
 from stagegen.catalogue import applicable, load_catalogue
 from stagegen.catalogue.algorithm import Adaptation, Algorithm
 from stagegen.cli import compare
+from stagegen.cli._checks import FiniteRange
 from stagegen.cli._options import format_option, print_json, to_size
 from stagegen.cli._parts import added_to
 from stagegen.cli._tune_log import LOG
@@ -62,7 +63,7 @@ def command() -> None:
 )
 @click.option(
     "--epsilon",
-    type=click.FloatRange(0, 10),
+    type=FiniteRange(0, 10),
     default=0.1,
     show_default=True,
     help="The share by which a choice may be slower than the second best before it is replaced.",
@@ -86,7 +87,7 @@ def command() -> None:
 )
 @click.option(
     "--margin",
-    type=click.FloatRange(1),
+    type=FiniteRange(1),
     default=1.5,
     show_default=True,
     help="Candidates whose known time is above this multiple of the least are left out.",

@@ -62,6 +62,10 @@ def command(
     `stagegen arrivals --calibrate FILE -- mpiexec -n 2 -hosts A,B` measures times of messages.
     """
     if calibrate is not None:
+        if messages or html or as_json:
+            raise click.UsageError(
+                "--calibrate only measures: leave out --messages, --html, --json"
+            )
         _calibrate(calibrate, words, mpicc)
         return
     if len(words) != 1:

@@ -15,6 +15,7 @@ from rich.table import Table
 from stagegen.catalogue import Collective, load_catalogue
 from stagegen.cli._arrivals import fitting
 from stagegen.cli._bench_tables import Asked, bench_tables
+from stagegen.cli._checks import require_with
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import (
     format_option,
@@ -23,6 +24,7 @@ from stagegen.cli._options import (
     print_json,
     topology_option,
 )
+from stagegen.cli._parts import register_launchers
 from stagegen.cli._sizes import sizes_option, timed
 from stagegen.cli._timing import Chosen, arrivals_chosen, delays_seed_option, timing_of
 from stagegen.errors import InputError
@@ -131,6 +133,8 @@ def command(
     turn in one job.
     """
     topology = load_topology(topology_file)
+    register_launchers(topology_file, topology)
+    require_with("seed", "--arrivals", arrivals)
     if arrivals or metric or len(libraries) > 1:
         chosen = arrivals or Chosen(BUILT_IN["barrier"])
         timing = timing_of(chosen, metric=metric, seed=seed)

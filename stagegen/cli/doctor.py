@@ -16,6 +16,7 @@ from stagegen.cli._options import (
     print_json,
     topology_option,
 )
+from stagegen.cli._parts import register_launchers
 from stagegen.errors import GenerateError
 from stagegen.generate import FLAVOURS, Toolchain
 from stagegen.measure.doctor.judge import FAIL, OK, Case, Finding, judge
@@ -47,6 +48,7 @@ def command(
     The exit status is 1 if something would make the tuning fail or its library useless.
     """
     topology = load_topology(topology_file)
+    register_launchers(topology_file, topology)
     chosen, why = choose_launcher(topology, launcher, file=topology_file)
     folder = output or Path("generated") / topology.name
     findings = list(_findings(chosen, why, topology, folder, mpicc))
@@ -80,6 +82,10 @@ def _findings(
         seen = visit(launcher, topology, toolchain, folder)
     except GenerateError as error:
         yield Finding("compiler", FAIL, str(error), "install the MPI library's headers")
+        return
+    except OSError as error:
+        problem = f"{error.filename or folder}: {error.strerror}"
+        yield Finding("folder", FAIL, problem, "choose another one with --output")
         return
     yield from judge(Case(topology, environment, launcher.emulates, seen))
 

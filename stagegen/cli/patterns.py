@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from stagegen.cli._checks import FiniteRange, require_with
 from stagegen.cli._group import hosts_option, load_group
 from stagegen.cli._options import columns, format_option, to_size
 from stagegen.errors import InputError, NotFoundError
@@ -55,7 +56,7 @@ def command() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.05,
     show_default=True,
     help="Patterns that differ by at most this part of their bytes are one.",
@@ -87,6 +88,8 @@ def of(
     output_format: str,
 ) -> None:
     """Report the distinct patterns of a FILE: a recording, or a pattern file."""
+    require_with("hosts", "--topology", topology_file)
+    require_with("name", "--picture", picture)
     patterns, unknown = _patterns_of(file)
     topology = None if topology_file is None else load_group(topology_file, hosts)
     by_threshold = merged_at(patterns, sorted({*SHOWN, threshold}))

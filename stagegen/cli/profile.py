@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from stagegen.cli._checks import require_with
 from stagegen.cli._options import print_json
 from stagegen.cli._output import json_options
 from stagegen.errors import InputError
@@ -44,6 +45,7 @@ def command(
     The program causes the waiting for the last rank to arrive; tuning can only shorten the rest,
     the operation.
     """
+    require_with("topology_file", "--histogram", histogram)
     profile = profile_of(read(recording))
     if histogram is not None:
         if topology_file is None:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from stagegen.catalogue import load_catalogue
+from stagegen.cli._checks import FiniteRange
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import (
     columns,
@@ -84,7 +85,7 @@ _DAMAGED = "no line of a log of `stagegen reconfigure`, or a damaged one"
 )
 @click.option(
     "--gain",
-    type=click.FloatRange(0, 0.9),
+    type=FiniteRange(0, 0.9),
     default=0.03,
     show_default=True,
     help="The least share by which a change must be faster.",

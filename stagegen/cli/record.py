@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,9 +18,11 @@ import click
 
 from stagegen.errors import InputError
 from stagegen.generate import Toolchain
+from stagegen.generate.lock import HeldError, take
 from stagegen.measure.launch.base import RECORDING
 from stagegen.measure.launch.cache import cache_folder
 from stagegen.measure.launch.command_lines import HANDED_OVER
+from stagegen.measure.launch.preload import preload_list
 from stagegen.recording.build import OVERHEAD, RECORDER, built
 from stagegen.recording.container import RecordingError, write_recording
 from stagegen.recording.model import Recording
@@ -62,6 +65,8 @@ def command(
 
     Write `--` before it. The exit status is the command's.
     """
+    if not output.name:
+        raise click.UsageError("--output is no file name")
     if not command:
         example = "mpiexec -n 1" if overhead else "mpiexec -n 4 PROGRAM"
         raise click.UsageError(f"write the command behind `--`, such as -- {example}")
@@ -70,14 +75,37 @@ def command(
     if overhead:
         command = (*command, str(built(OVERHEAD, cache_folder(), toolchain)))
         limit = _MANY
-    parts = _fresh_folder(output)
-    status = _run(command, _variables(output, library, limit, toolchain))
-    are_written = _wait_for(parts)
-    if not overhead:
-        _keep(output, parts, toolchain, are_written=are_written)
-    if are_written:
-        shutil.rmtree(parts, ignore_errors=True)
+    with _alone(output):
+        parts = _fresh_folder(output)
+        status = _run(command, _variables(output, library, limit, toolchain))
+        are_written = _wait_for(parts)
+        if not overhead:
+            _keep(output, parts, toolchain, are_written=are_written)
+        if are_written:
+            shutil.rmtree(parts, ignore_errors=True)
     sys.exit(status)
+
+
+@contextmanager
+def _alone(output: Path) -> Iterator[None]:
+    """Keep other recordings to this file out: they would take each other's parts.
+
+    Raises:
+        RecordingError: another one is running, or the lock cannot be made.
+    """
+    path = output.with_name(f"{output.name}{PARTS}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = take(path, f"process {os.getpid()} on {socket.gethostname()}", wait=False)
+    except HeldError as error:
+        problem = f"{output}: {error.strerror} records to this file"
+        raise RecordingError(f"{problem}; wait for it, or choose another --output") from error
+    except OSError as error:
+        raise RecordingError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def toolchain_of(command: Sequence[str], mpicc: str | None) -> Toolchain:
@@ -124,7 +152,7 @@ def _variables(output: Path, library: Path, limit: int, toolchain: Toolchain) ->
     own = {
         RECORDING: str(output.absolute()),
         f"{RECORDING}_LIMIT": str(limit),
-        "LD_PRELOAD": ":".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")])),
+        "LD_PRELOAD": preload_list([library], os.environ.get("LD_PRELOAD", "")),
     }
     if toolchain.flavour == "openmpi":  # its mpiexec hands over only what it is told to
         own[HANDED_OVER] = ";".join(filter(None, [os.environ.get(HANDED_OVER, ""), *own]))

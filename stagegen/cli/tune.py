@@ -15,6 +15,7 @@ import click
 from stagegen.catalogue import load_catalogue
 from stagegen.cli._arrivals import fitting
 from stagegen.cli._budget import AUTO, MOST, PER_SIZE, Budget, parse_budget
+from stagegen.cli._checks import FiniteRange, require_with
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import (
     catalogue_selecting,
@@ -88,7 +89,7 @@ from stagegen.tune.together import together
     f"where it gains most. {AUTO}: a duration that fits the sizes and the rates of links, such as "
     "28 minutes for all collectives on 16 hosts at 20 Mbit/s; no limit if groups are timed at "
     "once. A number: no limit for the whole tuning; the seconds of measured time for a size, after "
-    f"which no repetitions are added (otherwise {PER_SIZE:g}).",
+    f"which no repetitions are added (otherwise {PER_SIZE:g}, or an equal share of the duration).",
 )
 @click.option(
     "--adaptive",
@@ -137,7 +138,7 @@ from stagegen.tune.together import together
 )
 @click.option(
     "--patience",
-    type=click.FloatRange(min=1, max=MOST),
+    type=FiniteRange(min=1, max=MOST),
     default=PATIENCE,
     show_default=True,
     help="A command counts as hung when it takes this many seconds longer than a hundred times its "
@@ -186,6 +187,9 @@ def command(
         raise click.UsageError("--resume and --from-log exclude each other")
     if at_once and log_file:
         raise click.UsageError("--at-once and --from-log exclude each other")
+    if script and log_file:
+        raise click.UsageError("--sbatch and --from-log exclude each other")
+    require_with("time_limit", "--sbatch", script)
     topology = load_topology(topology_file)
     folder = output or Path("generated") / topology.name
     patterns = patterns_of(pattern_file, topology, has_classes=has_classes)

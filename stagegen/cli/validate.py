@@ -16,8 +16,10 @@ from rich.progress import track
 from rich.table import Table as TextTable
 
 from stagegen.catalogue import Catalogue, load_catalogue, with_native
+from stagegen.cli._checks import FiniteRange
 from stagegen.cli._launch import launcher_and_toolchain
 from stagegen.cli._options import format_option, launcher_option, mpicc_option, print_json
+from stagegen.cli._parts import register_launchers
 from stagegen.cli._timing import Chosen, as_logged, timing_chosen, timing_of
 from stagegen.cli._tune_log import LOG, new_header
 from stagegen.cli._used import algorithms_used
@@ -75,7 +77,7 @@ _BY_BARRIER = (Timing(), BUILT_IN[Timing().mechanism])
 @click.option("--seed", default=0, show_default=True, help="Seed of the sample.")
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     metavar="SECONDS",
     help="Begin no further decision after this many seconds.",
 )
@@ -268,6 +270,7 @@ def _open(
     console: Console,
 ) -> _Opened:
     """Return a source that measures the candidates, in a program below the folder."""
+    register_launchers(None, topology)
     chosen, toolchain, why = launcher_and_toolchain(topology, None, launcher, mpicc)
     console.print(why)
     timing, mechanism = how

@@ -18,6 +18,9 @@ _NAME_MOST = 80
 _MOST_CALLS = 1 << 24
 _MOST_SCALE = 1e6
 
+#: The most bytes of a block: sums of a large matrix then stay below 2^63.
+_MOST_BYTES = 64 << 30
+
 
 def read_patterns(path: Path | str) -> tuple[Pattern, ...]:
     """Return the patterns of a file.
@@ -168,7 +171,10 @@ def _whole(text: str) -> int:
 
 
 def _bytes(text: str) -> int:
-    return 0 if text == "0" else parse_size(text)
+    size = 0 if text == "0" else parse_size(text)
+    if size > _MOST_BYTES:
+        raise ValueError(f"a block of {text!r} is too long; write at most 64GiB")
+    return size
 
 
 def _run(text: str) -> tuple[int, int]:

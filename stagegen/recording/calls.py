@@ -32,6 +32,7 @@ class Calls:
         sequences: numbers of the calls on the communicator, from 0.
         arrivals: [call, rank], seconds of the reference clock.
         exits: likewise; NaN if the call did not end.
+        is_inter: whether it is an intercommunicator, with the ranks of both groups.
     """
 
     site: str
@@ -43,6 +44,7 @@ class Calls:
     sequences: Array
     arrivals: Array
     exits: Array
+    is_inter: bool = False
 
     @property
     def message(self) -> int:
@@ -102,6 +104,7 @@ def _grouped(recording: Recording, clocks: Clocks, table: Table) -> Iterator[Cal
                 size=round(float(sizes[same].mean())),
                 communicator=table.place,
                 ranks=table.communicator.ranks,
+                is_inter=bool(table.communicator.remote),
                 sequences=first["sequence"][rows].astype(np.int64),
                 arrivals=arrivals[rows],
                 exits=exits[rows],

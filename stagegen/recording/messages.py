@@ -74,7 +74,7 @@ def read_message_times(path: Path) -> MessageTimes:
         return message_times(form["messages"], int(form["hosts"]))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(
             f"not a file of `arrivals --calibrate`: {what_is_wrong(error)}; {_ADVICE}", path
         ) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class Row:
             the ranks.
         waiting: what of it passed before the last rank arrived: the program's own imbalance.
         operation: the rest, which tuning can shorten.
+        is_inter: whether the communicators are intercommunicators; their ranks are those of both
+            groups.
     """
 
     site: str
@@ -42,6 +44,7 @@ class Row:
     elapsed: float
     waiting: float
     operation: float
+    is_inter: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the form for programs."""
@@ -109,7 +112,7 @@ def _summed(rows: Iterable[Row], hosts: Callable[[Row], Hashable]) -> tuple[Row,
     """Return the sums of the rows that are alike, their hosts too, as `hosts` tells these."""
     found: dict[Hashable, list[Row]] = {}
     for row in rows:
-        key = row.site, row.collective, row.size, row.ranks, hosts(row)
+        key = row.site, row.collective, row.size, row.ranks, row.is_inter, hosts(row)
         found.setdefault(key, []).append(row)
     return tuple(sorted(map(_sum, found.values()), key=_importance))
 
@@ -132,20 +135,15 @@ def _row(recording: Recording, calls: Calls) -> Row:
         float(np.nansum(metrics.elapsed)),
         float(np.nansum(metrics.waiting)),
         float(np.nansum(metrics.operation)),
+        calls.is_inter,
     )
 
 
 def _sum(rows: list[Row]) -> Row:
-    first = rows[0]
-    return Row(
-        first.site,
-        first.collective,
-        first.size,
-        first.ranks,
-        first.hosts,
-        first.host_names,
-        sum(row.calls for row in rows),
-        sum(row.elapsed for row in rows),
-        sum(row.waiting for row in rows),
-        sum(row.operation for row in rows),
+    return replace(
+        rows[0],
+        calls=sum(row.calls for row in rows),
+        elapsed=sum(row.elapsed for row in rows),
+        waiting=sum(row.waiting for row in rows),
+        operation=sum(row.operation for row in rows),
     )

@@ -94,7 +94,7 @@ def read_trace(path: Path, topology: Topology) -> tuple[Calls, ...]:
         return tuple(map(_read_calls, entry(form, "calls", list)))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InputError(
             f"not a file of LIBCOLL_TRACE=json:FILE: {what_is_wrong(error)}; run the program "
             "again with it",

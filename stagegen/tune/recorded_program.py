@@ -16,6 +16,8 @@ from stagegen.catalogue import load_catalogue
 from stagegen.recording import read
 from stagegen.recording.profile import Profile, Row, profile_of
 from stagegen.topology import Topology
+from stagegen.topology.host_names import host_named
+from stagegen.tune.candidates import INT_MOST
 from stagegen.tune.decision import CLUSTER, GROUP, HOSTS, ONE_HOST, OTHER
 
 #: The name in place of the routine, which is unknown.
@@ -47,7 +49,7 @@ def _calls(profile: Profile, topology: Topology) -> Iterator[dict[str, Any]]:
     """Yield an entry for each collective that can be tuned, kind of communicator, and size."""
     known = {one.name: one for one in load_catalogue().descriptions}
     for row in profile.by_hosts:
-        if row.collective in known and row.ranks > 1:
+        if row.collective in known and row.ranks > 1 and row.size <= INT_MOST:
             kind, hosts = _kind(row, topology)
             sizeless = known[row.collective].has_one_rule
             yield {
@@ -63,13 +65,18 @@ def _calls(profile: Profile, topology: Topology) -> Iterator[dict[str, Any]]:
 
 
 def _kind(row: Row, topology: Topology) -> tuple[str, int | None]:
-    """Return the kind of table that serves such communicators, and their hosts if known."""
-    names = {name.lower() for name in row.host_names}
-    if not names <= {host.name.lower() for host in topology.hosts}:
+    """Return the kind of table that serves such communicators, and their hosts if known.
+
+    No table serves intercommunicators.
+    """
+    if row.is_inter:
+        return OTHER, None
+    names = {host_named(topology, name) for name in row.host_names}
+    if None in names:
         return (ONE_HOST, 1) if row.hosts == 1 else (OTHER, None)
     for kind, hosts in _with_tables(topology):
         ranks = sum(host in hosts for host in topology.ranks)
-        if row.ranks == ranks and names == {host.lower() for host in hosts}:
+        if row.ranks == ranks and names == hosts:
             return kind, row.hosts
     return (ONE_HOST if row.hosts == 1 else HOSTS), row.hosts
 

@@ -9,6 +9,7 @@ from stagegen.catalogue import Collective
 from stagegen.patterns import Pattern
 from stagegen.topology import WHOLE
 from stagegen.tune.bounds import size_of_pattern
+from stagegen.tune.candidates import INT_MOST
 from stagegen.tune.scope import Options
 
 #: If a size counts the whole message, sizes go on up to the largest one times the number of ranks,
@@ -40,7 +41,7 @@ def sizes_of(
         some = sizes if options.is_part(collective.name, communicator) else options.sizes
         count = len(some)
         return tuple(sorted({some[0], some[count // 3], some[count // 2], some[-1]}))
-    longest = largest * min(ranks, WHOLE_MOST)
+    longest = min(largest * min(ranks, WHOLE_MOST), INT_MOST)
     goes_on = collective.counts_whole and longest > largest and not options.wanted
     return (*sizes, longest) if goes_on else sizes
 

@@ -173,11 +173,15 @@ def _within(
 ) -> tuple[_Outcomes, Mapping[str, float], tuple[Check, ...], Spending]:
     """Tune within the budget of the options.
 
+    If there are few sizes, each one's share of it may be more than a size usually gets.
+
     Returns:
         The outcomes, the seconds of the allreduce that recognises patterns, the wrong checks, and
         what was spent.
     """
     assert options.total is not None
+    sizes = sum(len(_sizes(topic, options)) for topic in topics)
+    options = replace(options, budget=max(options.budget, options.total / sizes))
     purse = Purse(options.total)
     paid = CheckedSource(Experiments(PaidSource(source, purse)))
     told = time_telling(paid, topics, options.timing, progress)

@@ -35,6 +35,13 @@ void coll_leave_meetings(void) {
     pthread_mutex_unlock(&mutex);
 }
 
+/* MPI has ended: the requests of communicators that were not freed are no more. */
+void coll_situations_restart(void) {
+    pthread_mutex_lock(&mutex);
+    all = NULL;
+    pthread_mutex_unlock(&mutex);
+}
+
 /* All ranks are about to free the communicator. */
 static int end_with(void *data) {
     struct coll_adaptive *const *adaptive = data;

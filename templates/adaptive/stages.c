@@ -125,6 +125,8 @@ int coll_open(const struct coll_call *call, struct coll_comm *cc, struct coll_fa
 static double usual_price(struct coll_prices *prices, double seconds) {
     double times[COLL_MEETINGS];
     prices->seconds[prices->count++ % COLL_MEETINGS] = seconds;
+    if (prices->count == 2 * COLL_MEETINGS) /* it goes on from there, and never overflows */
+        prices->count = COLL_MEETINGS;
     const int known = prices->count < COLL_MEETINGS ? prices->count : COLL_MEETINGS;
     memcpy(times, prices->seconds, sizeof times);
     return known > 1 ? coll_median(times, known) : 0;

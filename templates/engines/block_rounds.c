@@ -22,10 +22,11 @@ struct under_way {
 };
 
 struct rounds_window {
-    MPI_Count from, longest; /* the bytes of a block before this round, and of the longest block */
-    int distance;            /* to the receiver in the next step */
-    int bytes;               /* under way */
-    int first, count;        /* places of what is under way */
+    MPI_Count from;   /* the bytes of a block before this round */
+    int *distances;   /* to the receivers in the steps of this round, ascending */
+    int left, next;   /* how many these are, and which is next */
+    int bytes;        /* under way */
+    int first, count; /* places of what is under way */
     int places;
     struct under_way steps[]; /* [place] */
 };
@@ -42,30 +43,46 @@ static MPI_Count length_from(const struct block_rounds *rounds, int rank) {
     return length_of(rounds, coll_recv_count(rounds->call, rank));
 }
 
-static MPI_Count longest_of(const struct block_rounds *rounds) {
-    MPI_Count longest = 0;
-    for (int rank = 0; rank < rounds->cc->size; ++rank)
-        if (rank != rounds->cc->rank) {
-            const MPI_Count sent = length_to(rounds, rank), received = length_from(rounds, rank);
-            longest = sent > longest ? sent : longest;
-            longest = received > longest ? received : longest;
-        }
-    return longest;
+/* The receiver, and the sender, at a distance. */
+static int receiver_at(const struct block_rounds *rounds, int distance) {
+    return (rounds->cc->rank + distance) % rounds->cc->size;
+}
+
+static int sender_at(const struct block_rounds *rounds, int distance) {
+    return (rounds->cc->rank - distance + rounds->cc->size) % rounds->cc->size;
+}
+
+/* Leave out the distances at which both blocks have ended before this round, and begin anew. */
+static void begin_round(const struct block_rounds *rounds) {
+    struct rounds_window *window = rounds->window;
+    int left = 0;
+    for (int i = 0; i < window->left; ++i) {
+        const int distance = window->distances[i];
+        if (length_to(rounds, receiver_at(rounds, distance)) > window->from ||
+            length_from(rounds, sender_at(rounds, distance)) > window->from)
+            window->distances[left++] = distance;
+    }
+    window->left = left;
+    window->next = 0;
 }
 
 int coll_rounds_begin(struct block_rounds *rounds) {
     /* Short blocks go all at once: each rank has one from each other one. */
-    const int full = rounds->in_flight / rounds->segment_size;
-    const int places = rounds->cc->size > full ? rounds->cc->size : full;
-    struct rounds_window *window = malloc(sizeof *window + (size_t)places * sizeof *window->steps);
+    const int p = rounds->cc->size, full = rounds->in_flight / rounds->segment_size;
+    const int places = p > full ? p : full;
+    struct rounds_window *window = malloc(sizeof *window + (size_t)places * sizeof *window->steps +
+                                          (size_t)p * sizeof *window->distances);
     rounds->window = window;
     if (window == NULL)
         return MPI_ERR_NO_MEM;
     *window = (struct rounds_window){
-        .longest = longest_of(rounds),
-        .distance = 1,
+        .distances = (int *)(window->steps + places),
+        .left = p - 1,
         .places = places,
     };
+    for (int i = 0; i < window->left; ++i)
+        window->distances[i] = i + 1;
+    begin_round(rounds);
     return MPI_SUCCESS;
 }
 
@@ -112,9 +129,9 @@ struct segments {
 };
 
 static struct segments next_segments(const struct block_rounds *rounds) {
-    const int p = rounds->cc->size, rank = rounds->cc->rank;
-    const int distance = rounds->window->distance;
-    struct segments next = {.to = (rank + distance) % p, .source = (rank - distance + p) % p};
+    const int distance = rounds->window->distances[rounds->window->next];
+    struct segments next = {.to = receiver_at(rounds, distance),
+                            .source = sender_at(rounds, distance)};
     next.sent = segment_of(rounds, length_to(rounds, next.to));
     next.received = segment_of(rounds, length_from(rounds, next.source));
     next.bytes = next.sent > next.received ? next.sent : next.received;
@@ -141,16 +158,16 @@ static int take_step(const struct block_rounds *rounds, const struct segments *s
 
 static void advance(const struct block_rounds *rounds) {
     struct rounds_window *window = rounds->window;
-    if (++window->distance < rounds->cc->size)
+    if (++window->next < window->left)
         return;
-    window->distance = 1;
     window->from += rounds->segment_size;
+    begin_round(rounds);
 }
 
 /* Take the steps that there is room for; wait for room, or stop where there is none. */
 static int take_steps(const struct block_rounds *rounds, bool waits) {
     struct rounds_window *window = rounds->window;
-    for (; window->from < window->longest; advance(rounds)) {
+    for (; window->left > 0; advance(rounds)) {
         const struct segments next = next_segments(rounds);
         while (!has_room(rounds, next.bytes)) {
             int is_complete = 1;

@@ -312,18 +312,19 @@ static int connect_all(struct multicast *multicast, const struct coll_comm *cc, 
     return MPI_SUCCESS;
 }
 
-/* *all: whether all ranks could have one more communicator: the MPI library may have no more. */
+/*
+ * *all: whether all ranks could have one more communicator: the MPI library may have no more. A
+ * rank that has one cannot free it without the others, and leaves it.
+ */
 static int make_comm(struct multicast *multicast, const struct coll_comm *cc, int *all) {
     const int can = PMPI_Comm_dup(cc->comm, &multicast->comm) == MPI_SUCCESS;
-    if (!can)
-        multicast->comm = MPI_COMM_NULL;
     COLL_TRY(all_can(cc->comm, can, all));
     if (*all) {
         multicast->states = cc->states;
         cc->states->multicast = multicast->comm;
         cc->states->has_multicast = 1;
-    } else if (can)
-        COLL_TRY(PMPI_Comm_free(&multicast->comm));
+    } else
+        multicast->comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }
 

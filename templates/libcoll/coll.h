@@ -281,6 +281,7 @@ int coll_end_quiet(MPI_Comm comm, MPI_Errhandler *handler);
 void coll_free_adaptive(struct coll_adaptive *adaptive);
 void coll_meeting_finalize(void);
 void coll_meeting_restart(void);
+void coll_situations_restart(void);
 
 #endif
 #ifdef COLL_PATTERNS

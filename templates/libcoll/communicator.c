@@ -671,6 +671,7 @@ void coll_comm_restart(void) {
     coll_types_restart();
 #ifdef COLL_ADAPTIVE
     coll_meeting_restart();
+    coll_situations_restart();
 #endif
 #ifdef COLL_PATTERNS
     coll_agreement_restart();

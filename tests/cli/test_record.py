@@ -100,6 +100,32 @@ def test_the_cost_of_recording_is_measured(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_two_recordings_do_not_write_one_file(tmp_path):
+    waiting = subprocess.Popen(
+        ["stagegen", "record", "--output", "a", "--", "sh", "-c", "echo here; exec sleep 60"],
+        cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert waiting.stdout is not None
+        assert waiting.stdout.readline() == "here\n"
+        done = started("record", "--output", "a", "--", "touch", "b", folder=tmp_path)
+        assert done.returncode == 1
+        assert f"a: process {waiting.pid} on " in done.stderr
+        assert "wait for it, or choose another --output" in done.stderr
+        assert not (tmp_path / "b").exists()
+    finally:
+        waiting.terminate()
+        waiting.wait()
+        waiting.stdout.close()
+
+
+def test_a_library_whose_path_the_linker_would_cut_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "my cache"))
+    done = started("record", "--output", "a", "--", "true", folder=tmp_path)
+    assert done.returncode == 1
+    assert "the path has a space or a colon; choose another folder" in done.stderr
+
+
 @pytest.mark.parametrize("words", [["true"], ["sh", "-c", "exit 0"]])
 def test_a_program_without_mpi_leaves_an_error_and_no_files(tmp_path, words):
     done = started("record", "--output", "a", "--", *words, folder=tmp_path)

@@ -17,8 +17,8 @@ switches:
   s0: {hosts: [a, b, c, spare]}
 hosts:
   a: {slots: 2}
-  b: {address: node-b}
-  c: {address: 10.0.0.3}
+  b: {address: root@node-b}
+  c: {address: root@10.0.0.3}
 ranks: [b, a, c, a]
 """
 

@@ -16,6 +16,7 @@ from stagegen.measure.launch.registry import (
     make_launcher,
     register,
 )
+from stagegen.measure.launch.ssh import why_unresolved
 
 TEXT = """\
 name: two
@@ -39,6 +40,22 @@ def test_the_first_reason_that_holds_decides(cluster, asked, more, name, because
     launcher, sentence = choose_launcher(cluster(TEXT + more), asked)
     assert launcher.name == name
     assert sentence == f"launcher {name}: {because}"
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("root@127.0.0.1", None),
+        ("localhost", None),
+        ("a..b", "no address is known for a..b; "),
+        (64 * "a" + ".b", f"no address is known for {64 * 'a'}.b; "),
+        ("::1", "mpiexec takes what follows the colon of ::1 for a number of ranks; "),
+    ],
+)
+def test_an_address_may_have_a_user_and_no_colon(cluster, address, why):
+    hosts = f"hosts: {{one.invalid: {{address: '{address}'}}}}\n"
+    found = why_unresolved(cluster(TEXT.replace(", two.invalid", "") + hosts))
+    assert found is None if why is None else found.startswith(why)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stagegen.errors import InputError
+from stagegen.errors import InputError, LaunchError
 from stagegen.measure.launch.base import Environment, Job
 from stagegen.measure.launch.command_lines import HANDED_OVER, hydra_command
 from stagegen.measure.launch.hydra import HydraLauncher
@@ -80,6 +80,12 @@ def test_a_recorder_comes_before_what_the_program_preloads(cluster, monkeypatch)
     assert job.preload_variable() == "/lib/x.so:/lib/recorder.so:/lib/y.so:/lib/z.so"
     monkeypatch.setenv("STAGEGEN_RECORD", "/out")
     assert job.preload_variable() == "/lib/recorder.so:/lib/x.so:/lib/y.so:/lib/z.so"
+
+
+@pytest.mark.parametrize("folder", ["/my lib", "/a:b"])
+def test_a_path_that_the_linker_would_cut_is_refused(folder):
+    with pytest.raises(LaunchError, match="has a space or a colon"):
+        Job(("prog",), preload=(Path(folder, "x.so"),)).preload_variable()
 
 
 def test_only_shared_hosts_shorten_the_sleep(cluster):

@@ -160,6 +160,11 @@ def test_elements_that_reach_over_others_are_right(ranks):
     passes("spacing.c", ranks, "520")
 
 
+@pytest.mark.parametrize("name", ["pair", "spreading_rounds"])
+def test_columns_that_change_places_need_no_more_memory_than_the_matrix(name):
+    passes("columns.c", 4, variables={"LIBCOLL_FORCE": f"alltoallv={name}"})
+
+
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_correct_calls_that_differ_between_ranks_are_right(ranks):
     passes("uneven.c", ranks, timeout=60)

@@ -90,6 +90,7 @@ def test_a_file_written_by_hand_is_read(tmp_path):
         ("4KiB*2", "4KiB", 7, "2 blocks, expected 3"),
         ("4KiB*2", "4XB*2", 7, "unknown unit"),
         ("4KiB*2", "4KiB*x", 7, "not a whole number"),
+        ("4KiB*2", "65GiB*2", 7, "'65GiB' is too long; write at most 64GiB"),
         ("4KiB*2", "-4*2", 7, "negative|whole number|not"),
         ("{0: 12}", "{3: 12}", 8, "rank 3 does not exist"),
         ("{0: 12}", "{0: 12, 0: 13}", 8, "given twice"),

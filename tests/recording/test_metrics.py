@@ -135,6 +135,9 @@ def test_messages_between_and_beyond_the_measured_sizes_are_on_lines():
         '{"version": 2}',
         '{"version": 1, "hosts": 2, "messages": []}',
         '{"version": 1, "hosts": 2, "messages": [[4, 0]]}',
+        '{"version": 1, "hosts": Infinity, "messages": [[4, 1]]}',
+        '{"version": 1, "hosts": 2, "messages": [[1e999, 1]]}',
+        pytest.param(10**6 * "[", id="nested too deeply"),
     ],
 )
 def test_other_files_are_no_times(tmp_path, text):

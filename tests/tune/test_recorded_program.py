@@ -60,10 +60,26 @@ ALL = tuple(range(RANKS))
         ([(2, 3)], PAIRS, 2, ("one-host", 2, 1)),
         ([(0, 1)], ["x", "y", *OWN[2:]], 1, ("other", 2, None)),
         ([(0, 1)], ["x", "x", *OWN[2:]], 1, ("one-host", 2, 1)),
+        ([ALL], [f"{name}.cluster.example" for name in OWN], 1, ("cluster", 6, 6)),
     ],
 )
 def test_the_kind_of_a_communicator_is_that_of_its_hosts(parts, hosts, slots, found):
     assert kinds(parts, hosts, slots) == [found]
+
+
+def test_no_table_serves_an_intercommunicator():
+    """Its ranks are those of both groups, and these are on all hosts of the cluster."""
+    whole = recording([ALL], OWN)
+    halves = Communicator(ALL[:3], ALL[3:], 0), Communicator(ALL[3:], ALL[:3], 0)
+    calls = trace_form(profile_of(replace(whole, communicators=halves[:1])), topology())["calls"]
+    assert [(one["communicator"], one["hosts"]) for one in calls] == [("other", None)]
+
+
+def test_calls_that_the_library_leaves_to_mpi_are_left_out():
+    found = profile_of(recording([ALL], OWN))
+    (row,) = found.by_hosts
+    long = replace(found, by_hosts=(replace(row, size=1 << 31),))
+    assert trace_form(long, topology())["calls"] == []
 
 
 def test_communicators_of_as_many_hosts_are_told_apart_by_their_names():

@@ -12,6 +12,7 @@ import pytest
 from docs.tools.bench_tuning.by_model import Modelled
 from docs.tools.bench_tuning.plan import CATALOGUE, MODEL, Setting
 from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
+from stagegen.cli._budget import PER_SIZE
 from stagegen.measure.records import Candidate, CandidateFailed, Check, Failure
 from stagegen.measure.source import LogSource
 from stagegen.topology import WHOLE
@@ -130,6 +131,27 @@ def test_with_little_time_few_values_of_parameters_are_tried_at_every_size():
 
 def test_a_budget_that_is_more_than_enough_is_not_spent():
     assert within(FEW, 2, 3.0)["seconds"] < 1.5 * modelled(FEW, 2)._unlimited.seconds
+
+
+class Erratic(Watched):
+    """Every second call takes twice as long. It knows the seconds of calls of the launches."""
+
+    launched = 0.0
+
+    def measure(self, asked):
+        made = super().measure(asked)
+        times = [tuple(t * (1 + (i + n) % 2) for i, t in enumerate(s, start=len(self.begun)))
+                 for n, s in enumerate(made.seconds)]  # fmt: skip
+        self.launched += sum(map(sum, times)) * (asked.launch > 0)
+        return replace(made, seconds=tuple(times))
+
+
+def test_a_size_alone_may_have_more_than_its_usual_seconds():
+    asked = Setting.of("budget", MODEL, collectives=("alltoall",), sizes=(131072,))
+    source = Erratic(asked)
+    tuned(asked, source, 300.0)
+    assert 3 * PER_SIZE < source.launched
+    assert source.cluster.seconds < 300.0
 
 
 def test_with_no_time_at_all_native_serves_and_the_loss_is_unknown():

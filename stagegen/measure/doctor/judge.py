@@ -11,6 +11,7 @@ from stagegen.measure.doctor.facts import Facts
 from stagegen.measure.doctor.visit import Visit
 from stagegen.measure.launch.base import Environment
 from stagegen.topology import Topology
+from stagegen.topology.host_names import host_named
 
 #: Seconds by which clocks may differ: logs of several hosts still tell what came first.
 SKEW = 1.0
@@ -94,7 +95,7 @@ def _names(case: Case) -> Finding:
     odd = {
         host: facts.name
         for host, facts in case.visit.facts.items()
-        if host.lower() not in (facts.name.lower(), facts.slurm.lower())
+        if host not in (host_named(case.topology, one) for one in (facts.name, facts.slurm))
     }
     if not odd:
         return Finding("names", OK, "as in the topology file")

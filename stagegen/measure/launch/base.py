@@ -14,6 +14,7 @@ from typing import IO, Any, Protocol
 from stagegen.errors import InputError
 from stagegen.measure.launch.lifeline import ChildProcess
 from stagegen.measure.launch.mpi import Mpi
+from stagegen.measure.launch.preload import preload_list
 from stagegen.measure.machines import Machine
 from stagegen.topology import Topology
 
@@ -85,10 +86,10 @@ class Job:
         The libraries of this process's own ``LD_PRELOAD`` stay in it, after the job's. Only the
         recorder of ``stagegen record`` comes first: a library before it would hide its calls.
         """
-        own = [str(path.absolute()) for path in self.preload]
+        own = preload_list(path.absolute() for path in self.preload)
         inherited = [name for name in re.split("[: ]", os.environ.get("LD_PRELOAD", "")) if name]
         recorder = inherited[: RECORDING in os.environ]  # `record` puts it first
-        return ":".join([*recorder, *own, *inherited[len(recorder) :]])
+        return ":".join(filter(None, [*recorder, own, *inherited[len(recorder) :]]))
 
 
 #: The launcher that emulated networks when records did not say which one does.

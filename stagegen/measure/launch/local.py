@@ -11,6 +11,7 @@ from stagegen.measure.launch.base import Environment, Job, RunningJob, here
 from stagegen.measure.launch.helpers import idle_library, lacking_here
 from stagegen.measure.launch.mpi import Mpi, find_mpi
 from stagegen.measure.launch.mpiexec import start_mpiexec
+from stagegen.measure.launch.preload import preload_list
 from stagegen.topology import Topology
 
 # TCP instead of shared memory: with more ranks than CPUs, ranks must sleep while they wait, and the
@@ -28,8 +29,8 @@ _OPENMPI_PARAMETERS = {"btl": "tcp,self", "pml": "ob1", "mpi_yield_when_idle": "
 def local_command(mpi: Mpi, job: Job, ranks: int) -> list[str]:
     """Return the command line that starts a job with a number of ranks on this machine."""
     defaults = _own(_MPICH_VARIABLES) if mpi.flavour == "mpich" else {}
-    libraries = filter(None, [str(idle_library()), job.preload_variable()])
-    variables = {**defaults, "LD_PRELOAD": ":".join(libraries), **job.environment}
+    libraries = preload_list([idle_library()], job.preload_variable())
+    variables = {**defaults, "LD_PRELOAD": libraries, **job.environment}
     command = [str(mpi.mpiexec)]
     if mpi.flavour == "mpich":
         command += ["-launcher", "fork", "-n", str(ranks)]

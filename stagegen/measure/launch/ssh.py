@@ -18,12 +18,19 @@ def addresses(topology: Topology, hosts: Sequence[str]) -> list[str]:
 
 def unresolved(topology: Topology) -> list[str]:
     """Return the addresses of hosts with ranks that no name service knows, in file order."""
-    used = [host.name for host in topology.hosts if host.name in topology.ranks]
-    return [address for address in addresses(topology, used) if not _resolves(address)]
+    return [one for one in addresses(topology, _used(topology)) if not _resolves(one)]
+
+
+def _used(topology: Topology) -> list[str]:
+    return [host.name for host in topology.hosts if host.name in topology.ranks]
 
 
 def why_unresolved(topology: Topology) -> str | None:
     """Return which hosts have no known address and what would help; None if all have one."""
+    of_ip6 = [address for address in addresses(topology, _used(topology)) if ":" in address]
+    if of_ip6:
+        problem = f"mpiexec takes what follows the colon of {of_ip6[0]} for a number of ranks"
+        return f"{problem}; give the host a name in /etc/hosts, and write that"
     missing = unresolved(topology)
     if not missing:
         return None
@@ -31,9 +38,10 @@ def why_unresolved(topology: Topology) -> str | None:
     return f"no address is known for {shown}; give hosts an `address:` in the topology"
 
 
-def _resolves(name: str) -> bool:
+def _resolves(address: str) -> bool:
+    name = address.rpartition("@")[2]
     try:
         socket.getaddrinfo(name, None)
-    except OSError:
+    except (OSError, UnicodeError):  # the latter: a label is empty or too long
         return False
     return True

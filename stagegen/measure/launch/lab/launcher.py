@@ -30,6 +30,7 @@ from stagegen.measure.launch.lab.process import (
     why_no_lab,
 )
 from stagegen.measure.launch.mpi import Mpi, find_mpi
+from stagegen.measure.launch.preload import preload_list
 from stagegen.topology import Topology
 
 # Where `init_process` puts things, inside the lab.
@@ -156,5 +157,5 @@ def _handed_over() -> dict[str, str]:
 def _variables(job: Job, defaults: dict[str, str]) -> dict[str, str]:
     """Return the ranks' variables; the user's own settings win over the lab's defaults."""
     chosen = {name: os.environ.get(name, value) for name, value in defaults.items()}
-    libraries = filter(None, [str(idle_library()), job.preload_variable()])
-    return {**chosen, _PRELOAD: ":".join(libraries), **job.environment}
+    libraries = preload_list([idle_library()], job.preload_variable())
+    return {**chosen, _PRELOAD: libraries, **job.environment}
