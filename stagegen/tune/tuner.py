@@ -179,10 +179,11 @@ def _within(
         The outcomes, the seconds of the allreduce that recognises patterns, the wrong checks, and
         what was spent.
     """
-    assert options.total is not None
+    total = options.total
+    assert total is not None
     sizes = sum(len(_sizes(topic, options)) for topic in topics)
-    options = replace(options, budget=max(options.budget, options.total / sizes))
-    purse = Purse(options.total)
+    options = replace(options, budget=max(options.budget, total / sizes))
+    purse = Purse(total)
     paid = CheckedSource(Experiments(PaidSource(source, purse)))
     told = time_telling(paid, topics, options.timing, progress)
     subjects: list[Subject] = []

@@ -150,7 +150,7 @@ def test_a_size_alone_may_have_more_than_its_usual_seconds():
     asked = Setting.of("budget", MODEL, collectives=("alltoall",), sizes=(131072,))
     source = Erratic(asked)
     tuned(asked, source, 300.0)
-    assert 3 * PER_SIZE < source.launched
+    assert source.launched > 3 * PER_SIZE
     assert source.cluster.seconds < 300.0
 
 

@@ -370,10 +370,10 @@ static void find_order(struct lanes *lanes) {
     lanes->members = size_of(lanes, parted->part);
     while (lanes->member[lanes->number] != lanes->cc->rank)
         ++lanes->number;
-    const int rounds = (most + 2 * lanes->count - 1) / (2 * lanes->count);
-    lanes->speaker = lanes->arrivals->turns % parted->parts;
-    lanes->first_told = lanes->arrivals->turns / parted->parts % rounds * 2 * lanes->count;
-    ++lanes->arrivals->turns;
+    const unsigned rounds = (unsigned)((most + 2 * lanes->count - 1) / (2 * lanes->count));
+    const unsigned turns = lanes->arrivals->turns++, parts = (unsigned)parted->parts;
+    lanes->speaker = (int)(turns % parts);
+    lanes->first_told = (int)(turns / parts % rounds) * 2 * lanes->count;
     lanes->tag = arrival_tag(0, 0);
 }
 

@@ -17,7 +17,7 @@ struct learned_order {
     double mean;            /* seconds that this rank was in its calls; later ones count more */
     double begin;           /* of the current call */
     int calls;              /* whether any has ended */
-    int turns;              /* calls so far of routines in which not all ranks tell at a time */
+    unsigned turns;         /* calls so far of routines in which not all ranks tell at a time */
     unsigned char levels[]; /* [rank], equal on all ranks; 0: not known yet */
 };
 

@@ -197,8 +197,9 @@ LIBCOLL_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_S
 LIBCOLL_EXPORT int MPI_Session_finalize(MPI_Session *session) {
     const int left = atomic_fetch_add(&leaving, 1) + 1;
     const int is_last = atomic_load(&sessions) <= left && !world_is_active();
-    if (is_last)
+    if (is_last) {
         coll_persistent_finalize(1);
+    }
     const int error = COLL_NEXT(MPI_Session_finalize)(session);
     atomic_fetch_sub(&sessions, error == MPI_SUCCESS);
     atomic_fetch_sub(&leaving, 1);

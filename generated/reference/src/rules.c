@@ -16,162 +16,179 @@
  * routine that cannot do a call leaves it to the next. The last of each size is the native one.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {4391, &coll_routines[1] /* native */, {0}},
-    {INT_MAX, &coll_routines[0] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[1] /* native */, {0}},
-};
-
-static const struct coll_rule allgather_other_4x1[] = {
-    {4359, &coll_routines[1] /* native */, {0}},
-    {INT_MAX, &coll_routines[2] /* pre_gathered_ring */, {0}},
-    {INT_MAX, &coll_routines[1] /* native */, {0}},
+    {107, &coll_routines[0] /* bruck */, {.radix = 2}},
+    {107, &coll_routines[3] /* of_gather_and_bcast */, {.parts = (const struct coll_part[]){{&coll_routines[45], {0}}, {&coll_routines[39], {0}}}}},
+    {107, &coll_routines[2] /* native */, {0}},
+    {4490, &coll_routines[2] /* native */, {0}},
+    {INT_MAX, &coll_routines[5] /* pre_gathered_ring */, {0}},
+    {INT_MAX, &coll_routines[2] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
-    {2, &coll_routines[8] /* simple */, {0}},
-    {2, &coll_routines[7] /* native */, {0}},
-    {23169, &coll_routines[7] /* native */, {0}},
-    {INT_MAX, &coll_routines[6] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[7] /* native */, {0}},
+    {1, &coll_routines[13] /* simple */, {0}},
+    {1, &coll_routines[11] /* native */, {0}},
+    {27553, &coll_routines[11] /* native */, {0}},
+    {INT_MAX, &coll_routines[9] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[11] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_other_4x1[] = {
-    {2, &coll_routines[8] /* simple */, {0}},
-    {2, &coll_routines[7] /* native */, {0}},
-    {INT_MAX, &coll_routines[7] /* native */, {0}},
+    {1, &coll_routines[13] /* simple */, {0}},
+    {1, &coll_routines[11] /* native */, {0}},
+    {27553, &coll_routines[11] /* native */, {0}},
+    {262143, &coll_routines[12] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[8], {.radix = 2}}, {&coll_routines[8], {.radix = 2}}}}},
+    {262143, &coll_routines[10] /* mesh_3d */, {0}},
+    {262143, &coll_routines[11] /* native */, {0}},
+    {INT_MAX, &coll_routines[11] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {1578, &coll_routines[14] /* native */, {0}},
-    {19483, &coll_routines[19] /* rab1_recursive_doubling */, {0}},
-    {19483, &coll_routines[21] /* rab2_spreading_simple */, {0}},
-    {19483, &coll_routines[10] /* circulant */, {0}},
-    {19483, &coll_routines[12] /* lanes_switches */, {.segment_size = 1024}},
-    {19483, &coll_routines[14] /* native */, {0}},
-    {187585, &coll_routines[18] /* pre_reduced_ring */, {.segment_size = 512}},
-    {187585, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[6], {.segment_size = 1024}}}}},
-    {187585, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {187585, &coll_routines[12] /* lanes_switches */, {.segment_size = 1024}},
-    {187585, &coll_routines[14] /* native */, {0}},
-    {INT_MAX, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {.segment_size = 2048}}, {&coll_routines[0], {.segment_size = 2048}}}}},
-    {INT_MAX, &coll_routines[15] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}, {&coll_routines[18], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[6], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[14] /* native */, {0}},
+    {789, &coll_routines[18] /* native */, {0}},
+    {12633, &coll_routines[14] /* circulant */, {0}},
+    {12633, &coll_routines[23] /* rab1_recursive_doubling */, {0}},
+    {12633, &coll_routines[17] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {12633, &coll_routines[16] /* lanes_switches */, {.segment_size = 4096}},
+    {12633, &coll_routines[18] /* native */, {0}},
+    {INT_MAX, &coll_routines[17] /* logical_ring_lr1 */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[19] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}, {&coll_routines[21], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.segment_size = 1024}}, {&coll_routines[9], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[18] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4x1[] = {
-    {1578, &coll_routines[14] /* native */, {0}},
-    {19483, &coll_routines[19] /* rab1_recursive_doubling */, {0}},
-    {19483, &coll_routines[21] /* rab2_spreading_simple */, {0}},
-    {19483, &coll_routines[10] /* circulant */, {0}},
-    {19483, &coll_routines[22] /* rabenseifner */, {0}},
-    {19483, &coll_routines[14] /* native */, {0}},
-    {INT_MAX, &coll_routines[18] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[11] /* lanes */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[9] /* arrival_chain */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[20] /* rab2_simple */, {0}},
-    {INT_MAX, &coll_routines[14] /* native */, {0}},
+    {789, &coll_routines[18] /* native */, {0}},
+    {15023, &coll_routines[14] /* circulant */, {0}},
+    {15023, &coll_routines[23] /* rab1_recursive_doubling */, {0}},
+    {15023, &coll_routines[26] /* rabenseifner */, {0}},
+    {15023, &coll_routines[24] /* rab2_pair_mpi_barrier */, {0}},
+    {15023, &coll_routines[18] /* native */, {0}},
+    {INT_MAX, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[22] /* rab1_mesh_3d */, {0}},
+    {INT_MAX, &coll_routines[25] /* rab2_spreading_simple */, {0}},
+    {INT_MAX, &coll_routines[15] /* lanes */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[18] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {4277, &coll_routines[25] /* native */, {0}},
-    {INT_MAX, &coll_routines[24] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[25] /* native */, {0}},
-};
-
-static const struct coll_rule alltoall_hosts_4x1[] = {
-    {11358, &coll_routines[25] /* native */, {0}},
-    {INT_MAX, &coll_routines[27] /* spreading_rounds */, {.in_flight = 4, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[25] /* native */, {0}},
-};
-
-static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[29] /* native */, {0}},
-};
-
-static const struct coll_rule barrier_cluster[] = {
+    {63, &coll_routines[32] /* recursive_doubling */, {0}},
+    {63, &coll_routines[29] /* mesh_3d */, {0}},
+    {63, &coll_routines[33] /* simple */, {0}},
+    {63, &coll_routines[30] /* native */, {0}},
+    {4247, &coll_routines[30] /* native */, {0}},
+    {INT_MAX, &coll_routines[28] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
     {INT_MAX, &coll_routines[30] /* native */, {0}},
 };
 
-static const struct coll_rule bcast_cluster[] = {
-    {430, &coll_routines[32] /* native */, {0}},
-    {INT_MAX, &coll_routines[34] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
+static const struct coll_rule alltoall_hosts_4x1[] = {
+    {63, &coll_routines[32] /* recursive_doubling */, {0}},
+    {63, &coll_routines[29] /* mesh_3d */, {0}},
+    {63, &coll_routines[33] /* simple */, {0}},
+    {63, &coll_routines[30] /* native */, {0}},
+    {4158, &coll_routines[30] /* native */, {0}},
+    {INT_MAX, &coll_routines[34] /* spreading_rounds */, {.in_flight = 4, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[30] /* native */, {0}},
 };
 
-static const struct coll_rule bcast_other_4x1[] = {
-    {1327, &coll_routines[32] /* native */, {0}},
-    {4466, &coll_routines[33] /* scatter_recursive_doubling_allgather */, {0}},
-    {4466, &coll_routines[32] /* native */, {0}},
-    {INT_MAX, &coll_routines[31] /* late_leaves */, {.arity = 1, .segment_size = 512}},
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
-};
-
-static const struct coll_rule gather_cluster[] = {
-    {4662, &coll_routines[36] /* native */, {0}},
-    {INT_MAX, &coll_routines[35] /* linear */, {0}},
+static const struct coll_rule alltoallv_cluster[] = {
+    {INT_MAX, &coll_routines[37] /* spreading_simple */, {0}},
     {INT_MAX, &coll_routines[36] /* native */, {0}},
 };
 
+static const struct coll_rule barrier_cluster[] = {
+    {INT_MAX, &coll_routines[38] /* native */, {0}},
+};
+
+static const struct coll_rule bcast_cluster[] = {
+    {16, &coll_routines[40] /* native */, {0}},
+    {INT_MAX, &coll_routines[44] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[40] /* native */, {0}},
+};
+
+static const struct coll_rule bcast_other_4x1[] = {
+    {430, &coll_routines[40] /* native */, {0}},
+    {262143, &coll_routines[43] /* scatter_recursive_doubling_allgather */, {0}},
+    {262143, &coll_routines[40] /* native */, {0}},
+    {INT_MAX, &coll_routines[41] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[67], {.in_flight = 2}}, {&coll_routines[5], {0}}}}},
+    {INT_MAX, &coll_routines[42] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[40] /* native */, {0}},
+};
+
+static const struct coll_rule gather_cluster[] = {
+    {1, &coll_routines[45] /* linear */, {0}},
+    {1, &coll_routines[46] /* native */, {0}},
+    {4342, &coll_routines[46] /* native */, {0}},
+    {INT_MAX, &coll_routines[45] /* linear */, {0}},
+    {INT_MAX, &coll_routines[46] /* native */, {0}},
+};
+
 static const struct coll_rule reduce_cluster[] = {
-    {663, &coll_routines[39] /* native */, {0}},
-    {46340, &coll_routines[44] /* topology_linear */, {.segment_size = 1024}},
-    {46340, &coll_routines[41] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {0}}, {&coll_routines[36], {0}}}}},
-    {46340, &coll_routines[40] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {0}}}}},
-    {46340, &coll_routines[43] /* rabenseifner */, {0}},
-    {46340, &coll_routines[39] /* native */, {0}},
-    {INT_MAX, &coll_routines[44] /* topology_linear */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[40] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[38] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[41] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[35], {0}}}}},
-    {INT_MAX, &coll_routines[39] /* native */, {0}},
+    {98, &coll_routines[49] /* native */, {0}},
+    {INT_MAX, &coll_routines[54] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[48] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[50] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[51] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[63], {0}}, {&coll_routines[45], {0}}}}},
+    {INT_MAX, &coll_routines[49] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {19483, &coll_routines[39] /* native */, {0}},
-    {INT_MAX, &coll_routines[40] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[41] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[35], {0}}}}},
-    {INT_MAX, &coll_routines[42] /* pipelined_binary */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[43] /* rabenseifner */, {0}},
-    {INT_MAX, &coll_routines[39] /* native */, {0}},
+    {17866, &coll_routines[49] /* native */, {0}},
+    {INT_MAX, &coll_routines[50] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[51] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[63], {0}}, {&coll_routines[45], {0}}}}},
+    {INT_MAX, &coll_routines[52] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[53] /* rabenseifner */, {0}},
+    {INT_MAX, &coll_routines[49] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {30047, &coll_routines[47] /* native */, {0}},
-    {157516, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
-    {157516, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[49], {0}}, {&coll_routines[49], {0}}}}},
-    {157516, &coll_routines[45] /* circulant */, {0}},
-    {157516, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[46], {.segment_size = 1024}}, {&coll_routines[46], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[46] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[49] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {30047, &coll_routines[57] /* native */, {0}},
+    {162866, &coll_routines[56] /* logical_ring */, {.segment_size = 1024}},
+    {162866, &coll_routines[58] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}, {&coll_routines[57], {0}}}}},
+    {162866, &coll_routines[57] /* native */, {0}},
+    {INT_MAX, &coll_routines[58] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.segment_size = 1024}}, {&coll_routines[56], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[56] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[58] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}, {&coll_routines[57], {0}}}}},
+    {INT_MAX, &coll_routines[55] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[57] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {262143, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[48] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}, {&coll_routines[47], {0}}}}},
-    {INT_MAX, &coll_routines[49] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {27553, &coll_routines[57] /* native */, {0}},
+    {262143, &coll_routines[58] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[57], {0}}, {&coll_routines[57], {0}}}}},
+    {262143, &coll_routines[57] /* native */, {0}},
+    {INT_MAX, &coll_routines[57] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {4815, &coll_routines[53] /* native */, {0}},
-    {INT_MAX, &coll_routines[52] /* logical_ring */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[54] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[51], {0}}, {&coll_routines[51], {0}}}}},
-    {INT_MAX, &coll_routines[55] /* of_reduce_scatter */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}}}},
-    {INT_MAX, &coll_routines[53] /* native */, {0}},
+    {6888, &coll_routines[63] /* native */, {0}},
+    {34303, &coll_routines[62] /* logical_ring */, {.segment_size = 4096}},
+    {34303, &coll_routines[64] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[63], {0}}, {&coll_routines[63], {0}}}}},
+    {34303, &coll_routines[61] /* circulant */, {0}},
+    {34303, &coll_routines[63] /* native */, {0}},
+    {INT_MAX, &coll_routines[64] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[62], {.segment_size = 4096}}, {&coll_routines[62], {.segment_size = 4096}}}}},
+    {INT_MAX, &coll_routines[64] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[63], {0}}, {&coll_routines[63], {0}}}}},
+    {INT_MAX, &coll_routines[62] /* logical_ring */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[61] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[63] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4x1[] = {
-    {INT_MAX, &coll_routines[53] /* native */, {0}},
+    {6888, &coll_routines[63] /* native */, {0}},
+    {65535, &coll_routines[64] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[63], {0}}, {&coll_routines[63], {0}}}}},
+    {65535, &coll_routines[61] /* circulant */, {0}},
+    {65535, &coll_routines[63] /* native */, {0}},
+    {INT_MAX, &coll_routines[63] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {4306, &coll_routines[58] /* native */, {0}},
-    {INT_MAX, &coll_routines[59] /* throttled_linear */, {.in_flight = 4}},
-    {INT_MAX, &coll_routines[58] /* native */, {0}},
+    {1, &coll_routines[67] /* throttled_linear */, {.in_flight = 2}},
+    {1, &coll_routines[66] /* native */, {0}},
+    {127, &coll_routines[66] /* native */, {0}},
+    {151, &coll_routines[67] /* throttled_linear */, {.in_flight = 2}},
+    {151, &coll_routines[66] /* native */, {0}},
+    {4480, &coll_routines[66] /* native */, {0}},
+    {INT_MAX, &coll_routines[67] /* throttled_linear */, {.in_flight = 2}},
+    {INT_MAX, &coll_routines[66] /* native */, {0}},
 };
 
 /*
@@ -189,26 +206,26 @@ static const struct coll_table {
     int count;
     const struct coll_rule *rules;
 } tables[] = {
-    {COLL_ALLGATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
-    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
-    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, allgather_cluster},
-    {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgather_other_4x1},
+    {COLL_ALLGATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, allgather_cluster},
+    {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, allgather_cluster},
     {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
     {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
     {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, allgatherv_cluster},
-    {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgatherv_other_4x1},
-    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 16, allreduce_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 7, allgatherv_other_4x1},
+    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 11, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 11, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 11, allreduce_cluster},
     {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 11, allreduce_other_4x1},
-    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_hosts_4x1},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, alltoall_hosts_4x1},
-    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, alltoall_hosts_4x1},
-    {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, alltoallv_cluster},
+    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_hosts_4x1},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 7, alltoall_hosts_4x1},
+    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 7, alltoall_hosts_4x1},
+    {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 2, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 2, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 2, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 2, alltoallv_cluster},
     {COLL_BARRIER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, barrier_cluster},
     {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, barrier_cluster},
     {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, barrier_cluster},
@@ -216,27 +233,27 @@ static const struct coll_table {
     {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, bcast_other_4x1},
-    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, gather_cluster},
-    {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, gather_cluster},
-    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 11, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 11, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 11, reduce_cluster},
+    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, bcast_other_4x1},
+    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, gather_cluster},
+    {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, gather_cluster},
+    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, reduce_cluster},
     {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, reduce_other_4x1},
     {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 9, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 4, reduce_scatter_other_4x1},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, reduce_scatter_block_other_4x1},
-    {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},
-    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, scatter_cluster},
-    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, scatter_cluster},
-    {COLL_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, scatter_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 10, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 10, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 10, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, reduce_scatter_block_other_4x1},
+    {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 8, scatter_cluster},
 };
 /* clang-format on */
 

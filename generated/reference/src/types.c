@@ -255,6 +255,18 @@ void coll_types_restart(void) {
     pthread_mutex_unlock(&key_lock);
 }
 
+/* Threads may use a type together, and MPI libraries need not set an attribute for several. */
+static int set_once(MPI_Datatype type, int attribute, void *value) {
+    int found;
+    void *known;
+    pthread_mutex_lock(&key_lock);
+    int error = PMPI_Type_get_attr(type, attribute, &known, &found);
+    if (error == MPI_SUCCESS && !found)
+        error = PMPI_Type_set_attr(type, attribute, value);
+    pthread_mutex_unlock(&key_lock);
+    return error;
+}
+
 /* Find whether the data of a type that is made of others is whole, and where it begins. */
 static int find_data(MPI_Datatype type, struct contents *contents, struct element *element) {
     int attribute, found;
@@ -265,7 +277,7 @@ static int find_data(MPI_Datatype type, struct contents *contents, struct elemen
     if (!found) {
         COLL_TRY(look_inside(type, contents, &all));
         value = (void *)(all.whole ? (intptr_t)all.low * 2 : (intptr_t)1);
-        COLL_TRY(PMPI_Type_set_attr(type, attribute, value));
+        COLL_TRY(set_once(type, attribute, value));
     }
     element->whole = (intptr_t)value % 2 == 0;
     element->low = element->whole ? (MPI_Aint)((intptr_t)value / 2) : 0;

@@ -14,53 +14,38 @@ static int measure(struct coll_call *call) {
     return MPI_SUCCESS;
 }
 
-static MPI_Count elements_received(const struct coll_call *view, int size) {
-    MPI_Count elements = 0;
-    for (int rank = 0; rank < size; ++rank)
-        elements += coll_recv_count(view, rank);
-    return elements;
-}
-
-/* Copy what the receive buffer holds to the elements sent, one block right after the other. */
-static int copy_received(const struct coll_call *view, const struct coll_comm *cc,
-                         MPI_Aint *displacements, char *elements) {
-    MPI_Count before = 0;
-    for (int rank = 0; rank < cc->size; ++rank) {
-        const MPI_Count count = coll_recv_count(view, rank);
-        displacements[rank] = (MPI_Aint)before;
-        if (rank != cc->rank)
-            COLL_TRY(coll_copy(coll_recv_block(view, rank), count, view->recv_type,
-                               elements + (MPI_Aint)before * view->send_stride, count,
-                               view->send_type, cc));
-        before += count;
-    }
-    return MPI_SUCCESS;
-}
-
 /*
  * In place, which all ranks are or none, a rank sends what its receive buffer holds, as much to
- * another as it gets from it: send from a copy. It is of the same data, not of packed bytes, which
- * an int need not count; blocks may lie apart only because of where they are. The scratch has the
- * displacements of the blocks, then their elements.
+ * another as it gets from it: send from a packed copy. The elements may be far apart, and between
+ * each other, as are the columns of a matrix: a copy of them as they are would need far more memory
+ * than the data. The scratch has the blocks' lengths and displacements, then the blocks.
  */
 static int send_copy(struct coll_call *view, const struct coll_comm *cc, char **scratch) {
-    const MPI_Aint room = cc->size * (MPI_Aint)sizeof(MPI_Aint);
-    struct coll_call sent = {0};
-    MPI_Aint low, bytes;
-    COLL_TRY(coll_spaced_type(view->recv_type, &sent.recv_type, &view->spaced));
-    view->send_type = sent.recv_type;
-    COLL_TRY(coll_extent(1, view->send_type, &view->send_stride));
-    COLL_TRY(coll_span(&sent, elements_received(view, cc->size), &low, &bytes));
-    COLL_TRY(coll_allocate(room + bytes, scratch));
-    MPI_Aint *displacements = (void *)*scratch;
-    char *elements = *scratch + room - low;
-    COLL_TRY(copy_received(view, cc, displacements, elements));
-    view->send = elements;
-    view->send_blocks = (struct coll_blocks){
-        .counts = view->recv_blocks.counts,
-        .large_counts = view->recv_blocks.large_counts,
-        .large_displacements = displacements,
-    };
+    const size_t p = (size_t)cc->size;
+    const MPI_Aint room = (MPI_Aint)(p * (sizeof(MPI_Count) + sizeof(MPI_Aint)));
+    MPI_Aint together = 0;
+    MPI_Count size;
+    COLL_TRY(PMPI_Type_size_x(view->recv_type, &size));
+    for (int rank = 0; rank < cc->size; ++rank)
+        together += (MPI_Aint)(coll_recv_count(view, rank) * size);
+    COLL_TRY(coll_allocate(room + together, scratch));
+    MPI_Count *bytes = (void *)*scratch;
+    MPI_Aint *displacements = (void *)(bytes + p), before = 0;
+    char *packed = *scratch + room;
+    for (int rank = 0; rank < cc->size; ++rank) {
+        const MPI_Count count = coll_recv_count(view, rank);
+        bytes[rank] = count * size;
+        displacements[rank] = before;
+        if (rank != cc->rank)
+            COLL_TRY(coll_copy(coll_recv_block(view, rank), count, view->recv_type, packed + before,
+                               bytes[rank], MPI_PACKED, cc));
+        before += (MPI_Aint)bytes[rank];
+    }
+    view->send = packed;
+    view->send_type = MPI_PACKED;
+    view->send_stride = 1;
+    view->send_blocks =
+        (struct coll_blocks){.large_counts = bytes, .large_displacements = displacements};
     return MPI_SUCCESS;
 }
 
@@ -74,12 +59,6 @@ static int prepare(struct coll_call *view, const struct coll_comm *cc, char **sc
     return coll_copy(coll_send_block(view, cc->rank), coll_send_count(view, cc->rank),
                      view->send_type, coll_recv_block(view, cc->rank),
                      coll_recv_count(view, cc->rank), view->recv_type, cc);
-}
-
-static int finish(const struct coll_call *view, const struct coll_comm *cc) {
-    MPI_Datatype sent = view->send_type;
-    (void)cc;
-    return view->spaced ? PMPI_Type_free(&sent) : MPI_SUCCESS;
 }
 
 /* One side of a call: blocks with their lengths and displacements in bytes. */
@@ -104,7 +83,7 @@ static int count_bytes(const struct coll_blocks *blocks, MPI_Datatype type, MPI_
     return MPI_SUCCESS;
 }
 
-/* Pack what goes to the others. The elements that prepare copied may go then. */
+/* Pack what goes to the others. In place, it is packed already. */
 static int pack_sent(struct coll_call *view, const struct coll_comm *cc, const struct side *side,
                      char **scratch) {
     char *packed;
@@ -114,7 +93,6 @@ static int pack_sent(struct coll_call *view, const struct coll_comm *cc, const s
             COLL_TRY(coll_copy(coll_send_block(view, rank), coll_send_count(view, rank),
                                view->send_type, packed + side->displacements[rank],
                                side->bytes[rank], MPI_PACKED, cc));
-    free(*scratch);
     *scratch = packed;
     view->send = packed;
     return MPI_SUCCESS;
@@ -132,7 +110,6 @@ static struct coll_blocks blocks_of(const struct side *side) {
  */
 static int pack(struct coll_call *view, const struct coll_comm *cc, char **scratch) {
     const size_t p = (size_t)cc->size, room = 2 * p * (sizeof(MPI_Count) + sizeof(MPI_Aint));
-    MPI_Datatype sent = view->send_type;
     MPI_Count *bytes = malloc(room);
     int send_dense, recv_dense;
     if (bytes == NULL)
@@ -162,9 +139,6 @@ static int pack(struct coll_call *view, const struct coll_comm *cc, char **scrat
         recv.displacements = displacements + p;
         view->recv = longer + room;
     }
-    if (view->spaced)
-        COLL_TRY(PMPI_Type_free(&sent));
-    view->spaced = 0;
     view->send_blocks = blocks_of(&send);
     view->recv_blocks = blocks_of(&recv);
     view->send_type = view->recv_type = MPI_PACKED;
@@ -202,7 +176,7 @@ static double copies(const struct coll_call *call, int size, int dense) {
 
 const struct coll_view coll_view_alltoallv = {.measure = measure,
                                               .prepare = prepare,
-                                              .finish = finish,
+                                              .finish = coll_nothing_to_finish,
                                               .pack = pack,
                                               .unpack = unpack,
                                               .copies = copies};
