@@ -51,7 +51,7 @@ NEAR, NEAR_LONG = 1.15, 1.06
 #: decide: TCP remembers earlier traffic. Looks tell no smaller difference.
 SCATTERED = NEAR_LONG
 
-#: Where two looks at a finalist differ by more than this factor, a single look may be luck.
+#: Looks at a candidate that differ by more than this factor are erratic.
 ERRATIC = 1.25
 
 #: How many finalists a group has besides native if another communicator's search told what may win.
@@ -107,7 +107,10 @@ def run_launch(
         if over or done >= most or (known and clear):
             break
         if point.is_long:
-            turn = replace(turn, candidates=_worth_repeating(point, turn))
+            left = _worth_repeating(point, turn)
+            if len(left) == 1 < len(turn.candidates) and done >= THREE:
+                break  # there is nothing left to compare it with
+            turn = replace(turn, candidates=left)
     point.launches.append(request.launch)
     if not turn.settle and _may_be_traces(point, protocol.gain):
         point.settles_from = request.launch + 1
@@ -192,19 +195,22 @@ def _challengers(point: Point, scores: Mapping[Candidate, float], near: float) -
 def _steady(
     point: Point, scores: Mapping[Candidate, float], chosen: Set[Candidate]
 ) -> set[Candidate]:
-    """Return the best candidate with a schedule, if looks at one of the finalists are erratic.
+    """Return the best candidate with a schedule, if it may be the fastest though its look is not.
 
-    Without an order, messages meet in the ports of switches, and calls of one routine may take
-    twice as long as others. A single look is then luck, and the least of many looks is more so. The
-    best candidate with a schedule may be no finalist, and nonetheless the fastest in the median.
+    It may be if both it and the native routine are near the best, or if looks are erratic. Without
+    an order, messages meet in the ports of switches, and calls of one routine may take twice as
+    long as others. A single look cannot tell, and the least of many is a lucky one.
     """
-    looks = [point.seen[candidate] for candidate in chosen if candidate in point.seen]
-    if not any(max(times) > ERRATIC * min(times) for times in looks):
-        return set()
     scheduled = [c for c in scores if c in point.field.scheduled]
-    best = min(scheduled, key=lambda c: (scores[c], c), default=NATIVE_CANDIDATE)
-    slowest = max(statistics.median(times) for times in looks)
-    return {best} if scores.get(best, math.inf) < slowest else set()
+    if not scheduled:
+        return set()
+    steady = min(scheduled, key=lambda c: (scores[c], c))
+    looks = [point.seen[candidate] for candidate in chosen if candidate in point.seen]
+    is_erratic = any(max(times) > ERRATIC * min(times) for times in looks)
+    slowest = max((statistics.median(times) for times in looks), default=0.0) * is_erratic
+    is_close = scores.get(NATIVE_CANDIDATE, math.inf) <= NEAR * min(scores.values())
+    most = max(NEAR * min(scores.values()) * is_close, slowest)
+    return {steady} if scores[steady] <= most else set()
 
 
 def name_finalists(point: Point, neighbours: Sequence[Candidate], *, is_told: bool = False) -> None:
