@@ -11,8 +11,11 @@
 
 enum { PAIRS = 4, TAG = 0, TRIPS_LEAST = 3, TRIPS_MOST = 100 };
 
-/* A pair makes as many round trips as take this many seconds. */
-static const double PAIR_SECONDS = 0.1;
+/*
+ * A pair makes as many round trips as take so many seconds. A long trip is made once. After a dear
+ * one, no other pair plays.
+ */
+static const double PAIR_SECONDS = 0.1, LONG_TRIP = 1, DEAR_TRIP = 5;
 
 static int round_trip(MPI_Comm comm, char *data, int bytes, int other, int begins) {
     if (begins)
@@ -33,15 +36,16 @@ static double median(double *values, int count) {
 }
 
 /*
- * The first round trip tells how many there are to be, and does not count. The median counts: the
- * shortest ones may have gone through queues that were still empty.
+ * The first round trip tells how many there are to be, and does not count unless it is long. The
+ * median counts: the shortest ones may have gone through queues that were still empty.
  */
 static int play(MPI_Comm comm, char *data, int bytes, int other, int begins, double *trip) {
     double times[TRIPS_MOST];
     double start = PMPI_Wtime();
     TIMING_TRY(round_trip(comm, data, bytes, other, begins));
     const double took = fmax(PMPI_Wtime() - start, 1e-9);
-    int trips = (int)fmin(fmax(PAIR_SECONDS / took, TRIPS_LEAST), TRIPS_MOST);
+    const int wanted = (int)fmin(fmax(PAIR_SECONDS / took, TRIPS_LEAST), TRIPS_MOST);
+    int trips = took > LONG_TRIP ? 0 : wanted;
     if (begins)
         TIMING_TRY(PMPI_Send(&trips, 1, MPI_INT, other, TAG, comm));
     else
@@ -51,7 +55,7 @@ static int play(MPI_Comm comm, char *data, int bytes, int other, int begins, dou
         TIMING_TRY(round_trip(comm, data, bytes, other, begins));
         times[i] = PMPI_Wtime() - start;
     }
-    *trip = median(times, trips);
+    *trip = trips > 0 ? median(times, trips) : took;
     return MPI_SUCCESS;
 }
 
@@ -79,7 +83,7 @@ static int play_pairs(MPI_Comm comm, char *data, int bytes, const uint64_t *host
     double times[PAIRS];
     TIMING_TRY(PMPI_Comm_rank(comm, &rank));
     TIMING_TRY(PMPI_Comm_size(comm, &size));
-    const int pairs = size < PAIRS ? size : PAIRS;
+    int pairs = size < PAIRS ? size : PAIRS;
     for (int i = 0; i < pairs; ++i) {
         const int one = (int)((long long)size * i / pairs), other = partner_of(one, size, hosts);
         if (rank == one)
@@ -87,6 +91,8 @@ static int play_pairs(MPI_Comm comm, char *data, int bytes, const uint64_t *host
         else if (rank == other)
             TIMING_TRY(play(comm, data, bytes, one, 0, &times[i]));
         TIMING_TRY(PMPI_Bcast(&times[i], 1, MPI_DOUBLE, one, comm));
+        if (times[i] > DEAR_TRIP)
+            pairs = i + 1;
     }
     *trip = median(times, pairs);
     return MPI_SUCCESS;

@@ -71,7 +71,7 @@ class ClusterSchedules:
             return "a single rank needs no schedule"
         reasons: Mapping[str, Callable[[Algorithm], str | None]] = {
             "aapc": lambda _: self._no_phases,
-            "hosts": lambda _: self._no_phases or self._no_leaders,
+            "hosts": lambda _: self._no_leaders or self._no_phases_of_leaders,
             "leaders": lambda _: self._no_leaders,
             "sites": lambda _: why_undivided(self.topology, "sites", self.topology.ranks),
             "switches": lambda _: why_undivided(self.topology, "switches", self.topology.ranks),
@@ -125,11 +125,12 @@ class ClusterSchedules:
     @cached_property
     def _no_phases(self) -> str | None:
         """Why there are no phases of an alltoall; None if there are."""
-        try:
-            require_phases(self.topology)
-        except NotFoundError as error:
-            return str(error)
-        return None
+        return _why_no_phases(self.topology)
+
+    @cached_property
+    def _no_phases_of_leaders(self) -> str | None:
+        """Why there are no phases of an alltoall between the hosts' leaders."""
+        return _why_no_phases(self.hierarchy.topology)
 
     @cached_property
     def _between_ranks(self) -> AlltoallSchedules:
@@ -154,3 +155,11 @@ class ClusterSchedules:
             reasons[construction] = None if hops < fewest else too_many
             fewest = min(fewest, hops)
         return reasons
+
+
+def _why_no_phases(topology: Topology) -> str | None:
+    try:
+        require_phases(topology)
+    except NotFoundError as error:
+        return str(error)
+    return None

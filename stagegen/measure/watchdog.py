@@ -34,6 +34,9 @@ LONGER = 4
 CHECK_CASES = 100
 CHECK_SIZE = 16 * 1024
 
+#: So many calls of a check are of about CHECK_SIZE bytes: most are short.
+LARGE_CALLS = 4
+
 
 class Watchdog:
     """Limits of commands, learned from what earlier commands took.
@@ -60,7 +63,8 @@ class Watchdog:
             attempt: how many attempts have failed before.
         """
         most = self._most(collective, CHECK_SIZE, CHECK_CASES, scale)
-        return self._limit(self._longest_check, 0.0, attempt, most)
+        foreseen = LARGE_CALLS * self._bound(collective, CHECK_SIZE) / scale
+        return self._limit(self._longest_check, foreseen, attempt, most)
 
     def of(self, request: Request, scale: float, attempt: int = 0, late: float = 0.0) -> float:
         """Return the limit in seconds for a request.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 
 MOST_NAMES = 1_000_000
@@ -60,10 +61,7 @@ def expand_hostlist(text: str) -> list[str]:
         for bracket, plain in _PIECE.findall(part):
             items = [plain] if plain else [n for i in bracket.split(",") for n in _numbers(i, text)]
             choices.append(items)
-        total = len(names)
-        for items in choices:
-            total = max(total, 1) * len(items)
-        if total > MOST_NAMES:
+        if len(names) + math.prod(map(len, choices)) > MOST_NAMES:
             raise ValueError(f"{text!r} stands for more than {MOST_NAMES:,} hosts")
         names += ["".join(pieces) for pieces in itertools.product(*choices)]
     return names

@@ -149,8 +149,9 @@ class _Maker:
 
     def nodes(self) -> list[Node]:
         width = self._shape.root_arity or len(self._hosts)
-        # Hosts with a node of the cluster root: those of its lowest level, if that is split.
-        working = set(self._hosts[::width] if self._shape.split else self._hosts[:1])
+        # Hosts with a node of the cluster root: those of its lowest level, if that is split. The
+        # last host, if it is alone there, has none.
+        working = set(self._hosts[:-1:width] if self._shape.split else ()) | {self._hosts[0]}
         tops: list[tuple[Contributor, int]] = []
         for host in self._hosts:
             plain = self._shape.flat_leaves and host not in working

@@ -27,6 +27,7 @@ from stagegen.tune.decision import (
 )
 from stagegen.tune.passes import Topic
 from stagegen.tune.plan import Outcome
+from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.race import decisive
 from stagegen.tune.sizes import octaves
 
@@ -44,6 +45,7 @@ def time_telling(
 
     The communicators are those of patterns whose calls are recognised so, by names. Those of other
     patterns are missing: there, all ranks know all counts. Patterns of the same ranks share a time.
+    If the time for tuning is over, the rest is missing, too.
 
     Args:
         source: makes measurements, or has them from a log.
@@ -62,7 +64,10 @@ def time_telling(
     found: dict[str, float] = {}
     for (collective, _), names in sorted(telling.items()):
         progress(f"{collective}: what ranks tell each other")
-        found |= dict.fromkeys(names, _time_allreduce(source, timing, names[-1]))
+        try:
+            found |= dict.fromkeys(names, _time_allreduce(source, timing, names[-1]))
+        except BudgetSpent:
+            break
     return found
 
 

@@ -5,7 +5,8 @@
   but not all of them.
 - A challenger is *out of reach* if it could not pass the test against the native routine even with
   the best luck in the launches to come, or if the one that is tested first could not. That changes
-  no decision. Where calls are long, each challenger is tested for itself.
+  no decision, except with fewer than five launches: there, one that loses a launch could still lead
+  by far in the median. Where calls are long, each challenger is tested for itself.
 - The native routine is *replaced* before all launches are done if the challenger was faster on
   another communicator, and is ahead by the least gain in each of :data:`CONFIRMED` launches.
 - A challenger that is slower than the leader in two launches or more is *behind*: the leader that
@@ -22,9 +23,10 @@ others may replace the native routine only if that one does, so the probability 
 does not grow with their number. While that challenger is on test, it is not taken out as beaten or
 behind.
 
-Where calls are long, the bound holds for each challenger. These are few (:data:`FINALISTS` of
-:mod:`stagegen.tune.launches`), noise is small beside the least gain, and a wrong choice costs most:
-two that looks cannot tell apart may differ in how they stand full queues.
+Where calls are long, each challenger has two tests, by medians and by means, so 1 in 16 holds for
+it. These are few (:data:`FINALISTS` of :mod:`stagegen.tune.launches`), noise is small beside the
+least gain, and a wrong choice costs most: two that looks cannot tell apart may differ in how they
+stand full queues.
 
 A challenger that was faster on another communicator needs fewer launches, as it has passed the
 looks on both. One that is no faster here is ahead in both launches with a probability of at most 1

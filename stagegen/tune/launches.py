@@ -51,7 +51,7 @@ NEAR, NEAR_LONG = 1.15, 1.06
 #: decide: TCP remembers earlier traffic. Looks tell no smaller difference.
 SCATTERED = NEAR_LONG
 
-#: Looks at a candidate that differ by more than this factor are erratic.
+#: Times of a candidate that differ by more than this factor are erratic.
 ERRATIC = 1.25
 
 #: How many finalists a group has besides native if another communicator's search told what may win.
@@ -100,6 +100,7 @@ def run_launch(
         done += turn.repetitions
         leading = point.field.leaders({one: point.median(one) for one in running})
         known = all(summarize(point.pooled(one)).width <= allowed for one in leading)
+        known &= done >= THREE or not any(_is_erratic(point, one) for one in running)
         clear = point.is_dear or not any(
             _is_disturbed(point, one, request.launch) for one in running
         )
@@ -151,6 +152,12 @@ def _may_be_traces(point: Point, gain: float) -> bool:
         if leads and not is_clear and high > SCATTERED * low:
             return True
     return False
+
+
+def _is_erratic(point: Point, candidate: Candidate) -> bool:
+    """Whether the times of a long call differ so much that a single round in a launch is luck."""
+    times = [*point.seen[candidate], *point.pooled(candidate)]
+    return point.is_long and max(times) > ERRATIC * min(times)
 
 
 def _is_disturbed(point: Point, candidate: Candidate, launch: int) -> bool:
@@ -205,9 +212,9 @@ def _steady(
     if not scheduled:
         return set()
     steady = min(scheduled, key=lambda c: (scores[c], c))
-    looks = [point.seen[candidate] for candidate in chosen if candidate in point.seen]
-    is_erratic = any(max(times) > ERRATIC * min(times) for times in looks)
-    slowest = max((statistics.median(times) for times in looks), default=0.0) * is_erratic
+    seen = [candidate for candidate in chosen if candidate in point.seen]
+    is_erratic = any(_is_erratic(point, candidate) for candidate in seen)
+    slowest = max((statistics.median(point.seen[c]) for c in seen), default=0.0) * is_erratic
     is_close = scores.get(NATIVE_CANDIDATE, math.inf) <= NEAR * min(scores.values())
     most = max(NEAR * min(scores.values()) * is_close, slowest)
     return {steady} if scores[steady] <= most else set()

@@ -61,6 +61,7 @@ class PaidSource:
         self._source = source
         self._purse = purse
         self._launch: int | None = None
+        self._first_check: float | None = None
 
     def check(
         self, collective: str, candidates: tuple[Candidate, ...], communicator: str = WHOLE
@@ -74,7 +75,10 @@ class PaidSource:
         for candidate in candidates:
             self._purse.require()
             checks += self._source.check(collective, (candidate,), communicator)
-            self._purse.spent += checks[-1].took or 0.0
+            took = checks[-1].took or 0.0
+            self._purse.spent += took
+            if self._launch is None:
+                self._learn_start(took)
         return checks
 
     def measure(self, request: Request) -> Measurement:
@@ -94,6 +98,17 @@ class PaidSource:
         took = calls if measurement.took is None else measurement.took
         self._purse.spent += took
         if request.launch != self._launch:
+            began = self._purse.start if self._launch is None else 0.0
             self._launch = request.launch
-            self._purse.start = max(0.0, took - calls)
+            self._purse.start = max(began, took - calls)
         return measurement
+
+    def _learn_start(self, took: float) -> None:
+        """Take the first check for one with a start, if it took longer than the next one.
+
+        Outside the lab, checks run in the job that measures, and the first command is one.
+        """
+        if self._first_check is None:
+            self._first_check = took
+        else:
+            self._purse.start = max(self._purse.start, self._first_check - took)

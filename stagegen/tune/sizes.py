@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from stagegen.catalogue import Collective
 from stagegen.patterns import Pattern
 from stagegen.topology import WHOLE
@@ -39,6 +41,8 @@ def sizes_of(
         return (0,)
     if collective.has_one_rule:
         some = sizes if options.is_part(collective.name, communicator) else options.sizes
+        most = INT_MOST // ranks  # an int counts where the last block begins
+        some = tuple(sorted({min(size, most) for size in some}))
         count = len(some)
         return tuple(sorted({some[0], some[count // 3], some[count // 2], some[-1]}))
     longest = min(largest * min(ranks, WHOLE_MOST), INT_MOST)
@@ -47,5 +51,12 @@ def sizes_of(
 
 
 def sizes_of_pattern(pattern: Pattern, scales: Sequence[float]) -> tuple[int, ...]:
-    """Return the sizes in bytes at which a pattern is measured (:func:`size_of_pattern`)."""
-    return tuple(sorted({max(1, round(scale * size_of_pattern(pattern))) for scale in scales}))
+    """Return the sizes in bytes at which a pattern is measured (:func:`size_of_pattern`).
+
+    None is so large that a rank sends or receives 2 GiB: an int counts what it has for all others.
+    """
+    blocks = np.array(pattern.sizes, np.int64)
+    sums = [blocks.sum(axis=axis).max() for axis in ((0, 1) if pattern.is_matrix else (1,))]
+    most = (INT_MOST - pattern.ranks) / max(1, *sums, 1)
+    size = size_of_pattern(pattern)
+    return tuple(sorted({max(1, round(min(scale, most) * size)) for scale in scales}))

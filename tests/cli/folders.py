@@ -23,6 +23,8 @@ from stagegen.tune.shapes import Shape
 from tests.schedule.rated import with_rates
 from tests.strategies import make_topology
 
+#: No link above its switch carries its messages.
+GROUP = Group("leaf", ("n1", "n2", "n3", "n4"))
 CLUSTERS = {
     "fig-3-2": load_topology("topologies/fig-3-2.yaml"),
     "one switch": make_topology([5], []),
@@ -37,6 +39,12 @@ CLUSTERS = {
             [2, 2, 2], [0, 1], slots={"n0": 2}, ranks=[f"n{i * 5 % 6}" for i in range(7)]
         ),
         groups=(Group("left", ("n3", "n0", "n1")), Group("one-each", ("n0", "n2", "n4"))),
+    ),
+    "group under a fast link": replace(
+        with_rates(make_topology([1, 4], [0]), {}, {"s1": 4 * 10**9}), groups=(GROUP,)
+    ),
+    "group under a slow link": replace(
+        with_rates(make_topology([1, 4], [0]), {}, {"s1": 5 * 10**8}), groups=(GROUP,)
     ),
 }
 ARRAY = re.compile(r"static const (?:short|int|struct \w+) (\w+)\[\] = \{([^;=]*)\};")

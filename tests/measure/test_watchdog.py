@@ -32,6 +32,14 @@ def test_what_was_measured_sets_the_limit_and_never_above_the_first_one():
     assert one.of(request(RING, repetitions=1000), 1.0) == 120.0
 
 
+def test_a_check_may_take_as_long_as_its_calls_should():
+    """A quick check tells nothing of one whose calls are of 16 KiB over slow links."""
+    one = watchdog(1e-3)
+    one.checked(0.5)
+    assert one.of_check("alltoall", 1.0) > 4 * 16.384
+    assert watchdog().of_check("alltoall", 1.0) == 30.0
+
+
 def test_an_attempt_after_a_failure_may_take_longer():
     one = watchdog()
     one.measured(answer(0.1), 0.1)

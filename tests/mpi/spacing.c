@@ -75,6 +75,62 @@ static void reductions(int count, int p) {
     MPI_Op_free(&op);
 }
 
+/* An element that is mostly gap. Functions of the application assign it as a whole. */
+struct padded {
+    double number;
+    int place;
+    char gap[52];
+};
+
+static void take_larger(void *in, void *inout, int *count, MPI_Datatype *type) {
+    const struct padded *from = in;
+    struct padded *into = inout;
+    (void)type;
+    for (int i = 0; i < *count; ++i)
+        if (from[i].number > into[i].number)
+            into[i] = from[i];
+}
+
+static MPI_Datatype mostly_gap(void) {
+    MPI_Datatype fields, type;
+    MPI_Type_create_struct(
+        2, (int[]){1, 1},
+        (MPI_Aint[]){offsetof(struct padded, number), offsetof(struct padded, place)},
+        (MPI_Datatype[]){MPI_DOUBLE, MPI_INT}, &fields);
+    MPI_Type_create_resized(fields, 0, sizeof(struct padded), &type);
+    MPI_Type_free(&fields);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static int is_the_last_one_s(const struct padded *elements, int count, int p) {
+    for (int i = 0; i < count; ++i)
+        if (elements[i].number != p - 1 || elements[i].place != 10 * (p - 1))
+            return 0;
+    return 1;
+}
+
+static void whole_elements(int count, int p) {
+    int rank;
+    MPI_Op op;
+    MPI_Datatype type = mostly_gap();
+    struct padded *input = calloc(2 * (size_t)(count * p), sizeof *input);
+    struct padded *output = input + count * p;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < count * p; ++i)
+        input[i] = (struct padded){rank, 10 * rank, {0}};
+    MPI_Op_create(take_larger, 1, &op);
+    MPI_Allreduce(input, output, count, type, op, MPI_COMM_WORLD);
+    EXPECT(is_the_last_one_s(output, count, p));
+    MPI_Reduce(input, output, count, type, op, 0, MPI_COMM_WORLD);
+    EXPECT(rank != 0 || is_the_last_one_s(output, count, p));
+    MPI_Reduce_scatter_block(input, output, count, type, op, MPI_COMM_WORLD);
+    EXPECT(is_the_last_one_s(output, count, p));
+    free(input);
+    MPI_Type_free(&type);
+    MPI_Op_free(&op);
+}
+
 static void downwards(int count, int p) {
     MPI_Datatype type;
     MPI_Type_create_resized(MPI_DOUBLE, 0, -(MPI_Aint)sizeof(double), &type);
@@ -113,6 +169,7 @@ int main(int argc, char **argv) {
     for (int count = 1; count <= most; count += 3) {
         reductions(count, p);
         downwards(count, p);
+        whole_elements(count, p);
     }
     for (int count = 1; count < 20; ++count)
         in_place(count, p);

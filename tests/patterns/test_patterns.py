@@ -28,6 +28,7 @@ from stagegen.patterns import (
     read_patterns,
     typical_calls,
 )
+from stagegen.tune.bounds import size_of_pattern
 from stagegen.tune.sizes import sizes_of_pattern
 from tests.strategies import examples
 from tests.trees.made import damaged
@@ -233,6 +234,18 @@ def test_typical_calls_are_of_different_classes(ranks):
         assert is_typical(one)
         assert sizes_of_pattern(one, one.scales)[0] >= 4
         assert len(sizes_of_pattern(one, one.scales)) == len(one.scales)
+
+
+@pytest.mark.parametrize("collective", ["alltoallv", "allgatherv"])
+def test_no_size_of_a_pattern_is_so_large_that_an_int_cannot_count_it(collective):
+    row = (64 << 20,) * 16
+    even = Pattern("p", collective, (row,) * 16 if collective == "alltoallv" else (row,))
+    sizes = sizes_of_pattern(even, (0.25, 1.0, 4.0))
+    assert len(sizes) == 3
+    scaled = [even.scaled(size / size_of_pattern(even)) for size in sizes]
+    sums = [max(map(sum, one.sizes)) for one in scaled]
+    assert sums[:2] == [256 << 20, 1 << 30]
+    assert 0.99 * (1 << 31) < sums[2] < 1 << 31
 
 
 def test_the_number_of_a_class_is_its_largest_block_over_the_mean():

@@ -208,6 +208,41 @@ def test_the_bound_is_that_of_a_slow_host():
     assert lower_bound(topology, "gather", 1000, 1).seconds == pytest.approx(3 * 8000 / 10**6)
 
 
+OF_PAIRS = ("alltoall", "alltoallv")
+WITH_BLOCKS = ("allgatherv", "gatherv", "reduce_scatter", "scatterv", *OF_PAIRS)
+
+
+@given(topologies(), st.data())
+def test_latency_is_that_of_blocks_that_are_not_empty(topology, data):
+    count = topology.rank_count
+    collective = data.draw(st.sampled_from(WITH_BLOCKS))
+    row = st.lists(st.integers(0, 1), min_size=count, max_size=count)
+    roots = st.one_of(st.none(), st.integers(0, count - 1))
+    root = data.draw(roots) if collective in ROOTED else None
+    if collective in OF_PAIRS:
+        sizes = data.draw(st.lists(row, min_size=count, max_size=count))
+        moved = [(a, b) for a in range(count) for b in range(count) if sizes[a][b]]
+    else:
+        sizes = data.draw(row)
+        some = [rank for rank in range(count) if sizes[rank]]
+        ends = range(count) if collective not in ROOTED else () if root is None else (root,)
+        moved = [(a, b) for a in some for b in ends]
+    away = Counter({(rank, rank): 0.0 for rank in range(count)})
+    for pair, path in oracle_paths(topology).items():
+        away[pair] = sum(topology.latencies.get(edge, 0.0) for edge in path)
+    expected = max((away[pair] for pair in moved), default=0.0)
+    if collective in ROOTED and root is None and some:
+        expected = min(max(away[a, b] for a in some) for b in range(count))
+    found = lower_bound_of_sizes(topology, collective, sizes, root).latency_seconds
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_no_data_has_no_latency_except_of_a_barrier(collective):
+    latency_seconds = lower_bound(make_topology([2, 2], [0]), collective, 0).latency_seconds
+    assert (latency_seconds > 0) == (collective == "barrier")
+
+
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_ranks_of_one_host_need_no_network(collective):
     topology = make_topology([1], [], slots={"n0": 4})

@@ -6,6 +6,8 @@ from collections import Counter
 
 from hypothesis import given
 
+from stagegen.catalogue import load_catalogue
+from stagegen.catalogue.cluster_schedules import ClusterSchedules
 from stagegen.schedule.alltoall.phases.hierarchy import hierarchy
 from stagegen.schedule.alltoall.schedule import alltoall_schedule
 from stagegen.schedule.verify import verify
@@ -22,6 +24,17 @@ def test_every_rank_is_served_by_the_lowest_of_its_host(topology):
     for leader, ranks, host in zip(found.leaders, found.members, found.topology.ranks, strict=True):
         assert leader == ranks[0] == topology.ranks.index(host)
         assert list(ranks) == [r for r, name in enumerate(topology.ranks) if name == host]
+
+
+def test_leaders_may_have_phases_where_all_ranks_would_have_too_many():
+    slots = {f"n{i}": 4 for i in range(4)}
+    topology = make_topology([2, 2], [0], slots=slots, uplinks=[5e-5])
+    known = load_catalogue().algorithms
+    (of_hosts,) = (a for a in known if (a.collective, a.name) == ("alltoall", "hierarchical"))
+    (of_ranks,) = (a for a in known if (a.collective, a.name) == ("alltoall", "aapc_receiver"))
+    schedules = ClusterSchedules(topology)
+    assert "there is no alltoall in phases" in (schedules.why_not(of_ranks) or "")
+    assert schedules.why_not(of_hosts) is None
 
 
 @given(topologies())

@@ -48,6 +48,13 @@ def test_every_schedule_is_proven(case, construction, segment):
     assert PatternSchedule.from_json(schedule.to_json()) == schedule
 
 
+def test_a_rank_may_have_more_pieces_than_16_bits_count():
+    pattern = Pattern("p", "alltoallv", ((0, 33_000), (0, 0)))
+    schedule = schedule_of(make_topology([2], []), pattern, "segments", 1)
+    assert len(schedule.waits) == 32_999
+    verify(make_topology([2], []), schedule)
+
+
 @examples(40)
 @given(cases())
 def test_the_bound_is_the_largest_load_over_rate(case):

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from stagegen.errors import ScheduleError
 from stagegen.schedule import Message, broadcast_tree, logical_ring
+from stagegen.schedule.alltoall.schedule import alltoall_schedule
 from stagegen.schedule.verify import verify
+from stagegen.topology import load_topology
 from tests.schedule.oracle import Oracle
 from tests.strategies import make_topology, small_topologies
 
@@ -39,6 +41,18 @@ def test_swapped_ring_neighbours_are_judged_as_by_the_oracle(topology, data):
     damaged = replace(ring, order=tuple(order))
     harmless = oracle.contention_free(pairs) and hops == ring.max_hops
     assert rejected(topology, damaged) == (not harmless)
+
+
+def test_a_host_may_have_any_name(tmp_path):
+    """The checker tells the branches of the root apart by the names of their nodes."""
+    file = tmp_path / "t.yaml"
+    file.write_text(
+        "name: t\ndefaults: {bandwidth: 1Gbit, latency: 50us}\n"
+        "switches: {s0: {hosts: [a]}, s1: {hosts: [above, b, c]}, s2: {hosts: [d]}}\n"
+        "links: [{ends: [s0, s1]}, {ends: [s1, s2]}]\n"
+    )
+    topology = load_topology(file)
+    verify(topology, alltoall_schedule(topology))
 
 
 def test_swapped_neighbours_of_different_switches_are_rejected():

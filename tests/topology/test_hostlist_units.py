@@ -34,6 +34,12 @@ def test_a_host_list_expands_to_its_names(text, names):
     assert expand_hostlist(text) == names
 
 
+def test_a_host_list_may_have_several_thousand_names():
+    """As Slurm writes them: a list of racks."""
+    names = expand_hostlist("a[001-600],b[001-600],c[001-600],d[0-9999]")
+    assert (len(names), names[0], names[-1]) == (11_800, "a001", "d9999")
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [

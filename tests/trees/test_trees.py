@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -230,6 +231,15 @@ def test_the_configurations_of_the_paper_have_its_levels():
     assert [levels(EIGHT_BY_FOUR, name) for name in fours] == [
         (2, 9, 1), (5, 31, 1), (5, 31, 4), (5, 23, 4)
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("hosts", [2, 4, 5, 7, 8])
+def test_hosts_without_a_part_of_the_cluster_root_have_one_node(hosts):
+    topology = make_topology([hosts], [], slots={f"n{i}": 4 for i in range(hosts)})
+    tree = make_tree(topology, shape_of("split-2"), "t")
+    at_root = {node.worker // 4 for node in tree.nodes if node.name.startswith("root")}
+    nodes = Counter(node.worker // 4 for node in tree.nodes if not node.name.startswith("root"))
+    assert nodes == {host: 3 if host in at_root else 1 for host in range(hosts)}
 
 
 @pytest.mark.parametrize("damage", range(6))

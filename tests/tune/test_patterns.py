@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,13 +24,15 @@ from stagegen.patterns import Pattern, make_pattern
 from stagegen.schedule import lower_bound_of_sizes
 from stagegen.topology import WHOLE, Group
 from stagegen.tune import DecisionTable, Rule, Table
-from stagegen.tune.agreement import TOLD_BYTES, seconds_of
+from stagegen.tune.agreement import TOLD_BYTES, seconds_of, time_telling
 from stagegen.tune.bounds import bound_of_pattern
 from stagegen.tune.candidates import default_candidate
 from stagegen.tune.communicators import as_seen_by, find_communicators, name_of
 from stagegen.tune.decision import NATIVE_CANDIDATE, Agreement
 from stagegen.tune.field import Sample
+from stagegen.tune.purse import BudgetSpent
 from stagegen.tune.scope import Options
+from stagegen.tune.sizes import sizes_of
 from stagegen.tune.together import together
 from stagegen.tune.tuner import tune
 from tests.library.schemas import validate
@@ -94,6 +97,13 @@ def test_a_pattern_is_measured_by_scales_and_no_other_s_order_competes():
     assert {625, 2500, 10000} <= sizes["pattern long"]
     mean = CLASS.average
     assert {round(mean / 4), round(mean), round(4 * mean)} <= sizes["pattern some heavy"]
+
+
+@pytest.mark.parametrize(("ranks", "largest"), [(16, 1 << 26), (64, (1 << 31) // 64 - 1)])
+def test_an_int_counts_the_bytes_before_the_last_block(ranks, largest):
+    described = catalogue().collective("alltoallv")
+    found = sizes_of(described, options(sizes=(1, 1 << 26)), ranks)
+    assert (found[0], found[-1]) == (1, largest)
 
 
 def test_a_pattern_is_tuned_at_the_scales_that_are_asked_for():
@@ -207,6 +217,26 @@ def test_what_ranks_tell_is_timed_once_and_only_for_alltoallv(total):
         wanted = options(communicators=communicators, patterns=names, total=total)
         tune(TOPOLOGY, catalogue(), wanted, model, lambda: True)
         assert sum(asked.collective == "allreduce" for asked in model.asked) == times
+
+
+def test_where_the_time_ends_while_ranks_tell_each_other_the_rest_is_not_known():
+    topics = [
+        SimpleNamespace(
+            communicator=SimpleNamespace(pattern=PATTERNS[0], group=group, name=f"p{group}"),
+            described=SimpleNamespace(has_one_rule=True),
+            collective="alltoallv",
+        )
+        for group in (None, 1)
+    ]
+
+    class Ends(Model):
+        def measure(self, asked):
+            if asked.communicator == "p1":
+                raise BudgetSpent
+            return super().measure(asked)
+
+    told = time_telling(Ends(lambda candidate, size: 1e-3), topics, Timing(), lambda what: None)
+    assert told == {"pNone": pytest.approx(1e-3)}
 
 
 def test_a_small_budget_has_a_look_after_the_time_for_telling_was_taken():

@@ -13,7 +13,7 @@ from docs.tools.bench_tuning.by_model import Modelled
 from docs.tools.bench_tuning.plan import CATALOGUE, MODEL, Setting
 from docs.tools.bench_tuning.truth import CatalogueCluster, CatalogueTruth
 from stagegen.cli._budget import PER_SIZE
-from stagegen.measure.records import Candidate, CandidateFailed, Check, Failure
+from stagegen.measure.records import Candidate, CandidateFailed, Check, Failure, Measurement
 from stagegen.measure.source import LogSource
 from stagegen.topology import WHOLE
 from stagegen.tune.communicators import Communicator
@@ -22,6 +22,7 @@ from stagegen.tune.purse import BudgetSpent, PaidSource, Purse
 from stagegen.tune.shapes import Shape
 from stagegen.tune.tuner import Tuned, tune
 from tests.library.schemas import validate
+from tests.measure.fakes import request
 from tests.tune.recorder import Recorder
 
 #: Few sizes, for tests that take seconds; and those of `stagegen tune`.
@@ -279,6 +280,28 @@ def test_commands_are_paid_and_none_begins_without_money():
     with pytest.raises(BudgetSpent):
         paid.check("bcast", (NATIVE_CANDIDATE,))
     assert math.isclose(purse.spent, 4.0)
+
+
+def test_a_start_in_the_first_check_is_known_from_the_second():
+    """As outside the lab, where checks run in the job that measures."""
+    took = iter([22.0, 2.0, 2.5])
+
+    class Source:
+        def check(self, collective, given, communicator="whole"):
+            return [Check(collective, c, 1, 0, "", communicator, took=next(took)) for c in given]
+
+        def measure(self, asked):
+            return Measurement(asked, ((0.1,),), took=0.15)
+
+    purse = Purse(100.0)
+    paid = PaidSource(Source(), purse)
+    paid.check("bcast", (NATIVE_CANDIDATE,) * 3)
+    assert purse.start == 20.0
+    asked = request(NATIVE_CANDIDATE)
+    paid.measure(asked)
+    assert purse.start == 20.0
+    paid.measure(replace(asked, launch=1))
+    assert purse.start < 1.0
 
 
 @cache

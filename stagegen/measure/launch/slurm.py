@@ -101,10 +101,13 @@ def _nodes(topology: Topology, hosts: tuple[str, ...]) -> list[str]:
     """Return the node of each host: it has the host's name, or its address, in the allocation.
 
     Raises:
-        LaunchError: hosts are not in the allocation.
+        LaunchError: hosts are not in the allocation, or its list of nodes cannot be read.
     """
     told = os.environ.get(_NODES)
-    present = set(expand_hostlist(told)) if told else set()
+    try:
+        present = set(expand_hostlist(told)) if told else set()
+    except ValueError as error:
+        raise LaunchError(f"{_NODES}: {error}") from error
     missing: dict[str, None] = {}
     nodes = []
     for name in hosts:

@@ -21,7 +21,7 @@ from stagegen.schedule.model import Message, PhaseSchedule, SyncGraph
 from stagegen.topology import Topology
 
 SIZE_MOST = 2**20
-"""The largest block size and window: no schedule that can be computed has as many phases."""
+"""The largest block size and window: schedules with as many phases are out of reach."""
 
 
 def alltoall_schedule(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stagegen.topology import Topology
 
 
@@ -33,6 +35,31 @@ def reach(topology: Topology, rank: int | None) -> float:
         return max(distances(topology, rank))
     # In a tree the furthest rank from anywhere is one end of a longest path.
     return min(map(max, zip(*_furthest_pair(topology), strict=True)))
+
+
+def furthest(
+    topology: Topology, ranks: Sequence[int], root: int | None, *, everywhere: bool
+) -> float:
+    """Return the longest latency from some ranks to where their blocks go, in seconds.
+
+    Args:
+        topology: the cluster.
+        ranks: those that have blocks.
+        root: where they go; None for the best one.
+        everywhere: whether they go to all ranks, and there is no root.
+    """
+    if not ranks:
+        return 0.0
+    if everywhere:
+        return max(max(ends[rank] for rank in ranks) for ends in _furthest_pair(topology))
+    if root is not None:
+        own = distances(topology, root)
+        return max(own[rank] for rank in ranks)
+    # As in reach(): all that counts are the two of them that are furthest apart.
+    start = distances(topology, ranks[0])
+    one = distances(topology, max(ranks, key=start.__getitem__))
+    other = distances(topology, max(ranks, key=one.__getitem__))
+    return min(map(max, zip(one, other, strict=True)))
 
 
 def _furthest_pair(topology: Topology) -> tuple[list[float], list[float]]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from stagegen.errors import InputError
 from stagegen.schedule.bounds.cuts import Cut, Cuts, network_cuts
-from stagegen.schedule.bounds.distances import diameter, reach
+from stagegen.schedule.bounds.distances import diameter, distances, furthest, reach
 from stagegen.schedule.bounds.formulas import (
     COLLECTIVES,
     FORMULAS,
@@ -110,7 +110,8 @@ def lower_bound(topology: Topology, collective: str, size: int, root: int | None
             switches = f"{star.switches} switches" if star.switches > 1 else "1 switch"
             load, reference = together, STAR_REFERENCE
             name = STAR_NAME.format(switches=switches, sides=len(star.edges))
-    latency = _latency(topology, formula, root)
+    has_work = size > 0 or collective == "barrier"
+    latency = _latency(topology, formula, root) if has_work else 0.0
     return Bound(
         collective, size, float(load.seconds), latency, name, reference, load.edges, load.bytes
     )
@@ -145,7 +146,7 @@ def lower_bound_of_sizes(
         collective=collective,
         size=None,
         seconds=float(load.seconds),
-        latency_seconds=_latency(topology, formula, root),
+        latency_seconds=_latency_of_sizes(topology, formula, sizes, root),
         formula=formula.name,
         reference=formula.reference,
         edges=load.edges,
@@ -164,6 +165,26 @@ def _formula(topology: Topology, collective: str, root: int | None) -> Formula:
 
 def _latency(topology: Topology, formula: Formula, root: int | None) -> float:
     return diameter(topology) if formula.root_beyond is None else reach(topology, root)
+
+
+def _latency_of_sizes(
+    topology: Topology, formula: Formula, sizes: Sequence[Any], root: int | None
+) -> float:
+    """Return the latency of the longest path that a block takes; empty ones take none."""
+    if not formula.pairs:
+        ranks = [rank for rank, size in enumerate(sizes) if size]
+        return furthest(topology, ranks, root, everywhere=formula.root_beyond is None)
+    blocks = np.array(sizes, np.int64) > 0
+    np.fill_diagonal(blocks, val=True)
+    if blocks.all():
+        return diameter(topology)
+    np.fill_diagonal(blocks, val=False)
+    return max(
+        float(np.array(distances(topology, source))[blocks[source]].max())
+        if blocks[source].any()
+        else 0.0
+        for source in range(len(blocks))
+    )
 
 
 def _carried(network: Cuts, collective: str, formula: Formula, sizes: Sequence[Any]) -> list[int]:

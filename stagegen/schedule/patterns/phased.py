@@ -8,10 +8,11 @@ contention; the second also has few phases. The details are in a paper that the 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from stagegen.schedule.alltoall.schedule import alltoall_phases
 from stagegen.schedule.model import Piece
-from stagegen.schedule.patterns.paths import Ints, Paths
+from stagegen.schedule.patterns.paths import Paths
 from stagegen.topology import Topology
 
 Phases = tuple[tuple[Piece, ...], ...]
@@ -47,32 +48,37 @@ def all_to_all_phases(topology: Topology, paths: Paths) -> Phases:
     members = [sorted(phase, key=lambda m: -paths.seconds[m]) for phase in members if phase]
     members.sort(key=lambda phase: -paths.seconds[phase[0]])
     kept: list[list[int]] = []
+    used = np.zeros((len(members), len(paths.capacity)), np.int32)
     for phase in members:
-        _fit(paths, phase, kept)
+        _fit(paths, phase, kept, used)
     return _pieces(paths, kept)
 
 
-def _fit(paths: Paths, phase: list[int], kept: list[list[int]]) -> None:
-    """Move the messages of a phase into phases that are kept; keep the rest as a phase."""
-    uses = [_uses(paths, own) for own in kept]
+def _fit(
+    paths: Paths, phase: list[int], kept: list[list[int]], used: npt.NDArray[np.int32]
+) -> None:
+    """Move the messages of a phase into phases that are kept; keep the rest as a phase.
+
+    Args:
+        paths: of the messages.
+        phase: messages.
+        kept: the phases so far.
+        used: [phase, edge]: how many messages of the phase use the edge.
+    """
+    before = len(kept)
     rest = []
     for message in phase:
         edges = paths.edges[message]
-        for own, use in zip(kept, uses, strict=True):
-            if np.all(use[edges] < paths.capacity[edges]):
-                own.append(message)
-                use[edges] += 1
-                break
-        else:
+        free = np.all(used[:before, edges] < paths.capacity[edges], axis=1)
+        if not free.any():
             rest.append(message)
+            continue
+        place = int(np.argmax(free))
+        kept[place].append(message)
+        used[place, edges] += 1
     if rest:
         kept.append(rest)
-
-
-def _uses(paths: Paths, messages: list[int]) -> Ints:
-    use = np.zeros(len(paths.capacity), np.int64)
-    np.add.at(use, paths.edges[messages], 1)
-    return use
+        np.add.at(used[before], paths.edges[rest], 1)
 
 
 def _descending(paths: Paths) -> list[int]:

@@ -44,7 +44,8 @@ class Links:
     Attributes:
         edges: the (lower, upper) end of every link.
         capacity: of every link, in messages of a phase: its rate in units of the slowest
-            link of a host with ranks; 1 for the link of a rank alone.
+            link of a host with ranks; 1 for the link of a rank alone, and for a link that no
+            message uses, as all ranks are below it.
         low: for every link, the first place of a rank below it, in the order of routes.
         high: for every link, the place after the last one.
     """
@@ -64,7 +65,9 @@ class Links:
             self.routes[rank, : len(links)] = links
             self.low[links] = np.minimum(self.low[links], self.place[rank])
             self.high[links] = np.maximum(self.high[links], self.place[rank] + 1)
-        self.capacity = _capacities(topology, [route[0] for route in routes], self.edges)
+        rates = _capacities(topology, [route[0] for route in routes], self.edges)
+        below_all = (self.high - self.low == len(routes)).tolist()
+        self.capacity = [Fraction(1) if b else c for b, c in zip(below_all, rates, strict=True)]
 
     @property
     def equal(self) -> bool:

@@ -70,10 +70,10 @@ class Network:
 
     def branches(self, root: str) -> list[tuple[int, ...]]:
         """Return the ranks of each branch of a node, sorted."""
-        groups: dict[str, list[int]] = {}
+        groups: dict[str | None, list[int]] = {}  # None: all that is above the node
         for rank, route in enumerate(self.routes):
             through = [child for child, parent in route if parent == root]
-            groups.setdefault(through[0] if through else "above", []).append(rank)
+            groups.setdefault(through[0] if through else None, []).append(rank)
         return sorted(tuple(ranks) for ranks in groups.values())
 
 

@@ -37,7 +37,10 @@ _HOST_SYSCTLS = (
     ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
     ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
 )
-_SWITCH_SYSCTLS = _HOST_SYSCTLS[:2]
+# Where bridges pass frames to iptables, a frame no longer counts for its sender's socket once it is
+# in a switch. Otherwise, TCP would hold back what waits in the switches' queues, and hardly fill
+# them (TCP Small Queues); no real switch tells senders.
+_SWITCH_SYSCTLS = (*_HOST_SYSCTLS[:2], ("net/bridge/bridge-nf-call-iptables", "1"))
 _FIRST_INDEX = 10000  # PRRTE keeps an index in 16 bits
 _NETEM_PACKETS = 10000  # more than a delay of 10 ms holds at 10 Gbit/s
 _RELAY_ENDS = ("near", "far")

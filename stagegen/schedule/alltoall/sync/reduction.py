@@ -61,7 +61,8 @@ class _Clocks:
         self.leave = np.searchsorted(self.last_use[self.leaving], np.arange(phases + 1))
         self.free = np.arange(_most_alive(phase, self.last_use, phases), 0, -1)
         self.free_count = len(self.free)
-        size = np.int16 if ranks < np.iinfo(np.int16).max else np.int32
+        # A rank has one message for each other one, or, in a pattern, one for each piece.
+        size = np.int16 if turn.max(initial=0) < np.iinfo(np.int16).max else np.int32
         self.pool = np.zeros((len(self.free) + 1, chains), size)
 
     def advance(self, phase: int, begin: int, end: int, width: int) -> npt.NDArray[np.bool_]:
