@@ -10,40 +10,44 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 3 * COLL_PARTS_MOST + 0: /* allgather_of_gather_and_bcast */
-        return COLL_GATHER;
-    case 3 * COLL_PARTS_MOST + 1: /* allgather_of_gather_and_bcast */
-        return COLL_BCAST;
-    case 12 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
-        return COLL_ALLGATHERV;
-    case 12 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
-        return COLL_ALLGATHERV;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
-        return COLL_ALLREDUCE;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
-        return COLL_ALLREDUCE;
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return COLL_REDUCE_SCATTER;
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return COLL_ALLGATHERV;
-    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return COLL_SCATTER;
-    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_allgather */
         return COLL_ALLGATHER;
-    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+        return COLL_ALLREDUCE;
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return COLL_REDUCE_SCATTER;
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+        return COLL_ALLGATHERV;
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return COLL_ALLGATHER;
+    case 34 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
+        return COLL_BCAST;
+    case 34 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+        return COLL_BCAST;
+    case 35 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return COLL_SCATTER;
+    case 35 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return COLL_ALLGATHER;
+    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return COLL_ALLREDUCE;
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+        return COLL_REDUCE;
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+        return COLL_REDUCE;
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_GATHER;
-    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
-        return COLL_REDUCE_SCATTER_BLOCK;
-    case 64 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
-        return COLL_REDUCE_SCATTER_BLOCK;
+    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+        return COLL_ALLREDUCE;
     default:
         return COLL_COLLECTIVES;
     }
@@ -58,40 +62,44 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 3 * COLL_PARTS_MOST + 0: /* allgather_of_gather_and_bcast */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_allgather */
         return n;
-    case 3 * COLL_PARTS_MOST + 1: /* allgather_of_gather_and_bcast */
-        return n * p;
-    case 12 * COLL_PARTS_MOST + 0: /* allgatherv_of_halves */
-        return whole_quotient(n, 2);
-    case 12 * COLL_PARTS_MOST + 1: /* allgatherv_of_halves */
-        return smaller(n, whole_quotient(n + p, 2));
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 41 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 41 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 50 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
-        return n;
-    case 51 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 51 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 58 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 34 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
         return whole_quotient(n, 2);
-    case 58 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 34 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
+        return whole_quotient(n + 1, 2);
+    case 35 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 35 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return n;
+    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return whole_quotient(n, 2);
+    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 64 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 64 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+        return n * p;
     default:
         return -1;
     }
@@ -110,68 +118,76 @@ double coll_routine_scratch(const struct coll_routine *routine,
     switch (routine - coll_routines) {
     case 0: /* allgather_bruck */
         return n * p;
-    case 12: /* allgatherv_of_halves */
-        return smaller(n, whole_quotient(n + p, 2));
-    case 14: /* allreduce_circulant */
+    case 10: /* allreduce_circulant */
         return n;
-    case 15: /* allreduce_lanes */
+    case 11: /* allreduce_hr1_switches */
+        return n + 8 * bytes_of_element(call);
+    case 12: /* allreduce_lanes */
         return 2 * n + p * (512 + bytes_of_element(call));
-    case 16: /* allreduce_lanes_switches */
+    case 13: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 17: /* allreduce_logical_ring_lr1 */
+    case 14: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 20: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 16: /* allreduce_of_allgather */
+        return n * p + n;
+    case 18: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 21: /* allreduce_pre_reduced_ring */
+    case 19: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
+    case 20: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 22: /* allreduce_rab1_mesh_3d */
+    case 21: /* allreduce_rab1_bruck */
         return 2 * (n + p * bytes_of_element(call));
-    case 23: /* allreduce_rab1_recursive_doubling */
+    case 22: /* allreduce_rab2_ring */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_rab2_pair_mpi_barrier */
+    case 23: /* allreduce_rab2_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 25: /* allreduce_rab2_spreading_simple */
-        return 2 * (n + p * bytes_of_element(call));
-    case 26: /* allreduce_rabenseifner */
+    case 24: /* allreduce_reduce_bcast */
         return n;
-    case 27: /* allreduce_reduce_bcast */
-        return n;
-    case 29: /* alltoall_mesh_3d */
+    case 25: /* alltoall_mesh_3d */
         return 3 * n * p;
-    case 32: /* alltoall_recursive_doubling */
-        return 12 * n * p;
-    case 41: /* bcast_of_scatter_and_allgather */
+    case 35: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 47: /* reduce_binomial_in_order */
-        return n;
-    case 48: /* reduce_logical_ring_reduce_scatter_gather */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 50: /* reduce_of_allreduce */
-        return n;
-    case 51: /* reduce_of_reduce_scatter_block_and_gather */
-        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
-    case 52: /* reduce_pipelined_binary */
-        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 53: /* reduce_rabenseifner */
-        return n;
-    case 54: /* reduce_topology_linear */
-        return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 55: /* reduce_scatter_circulant */
-        return n;
-    case 56: /* reduce_scatter_logical_ring */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 58: /* reduce_scatter_of_halves */
-        return n;
-    case 59: /* reduce_scatter_recursive_halving */
-        return n;
-    case 60: /* reduce_scatter_reduce_scatterv */
-        return n;
-    case 61: /* reduce_scatter_block_circulant */
-        return p * n;
-    case 62: /* reduce_scatter_block_logical_ring */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 64: /* reduce_scatter_block_of_halves */
+    case 41: /* gather_topology_binomial */
         return n * p;
+    case 42: /* reduce_binomial */
+        return n;
+    case 43: /* reduce_binomial_in_order */
+        return n;
+    case 44: /* reduce_flat */
+        return 2 * n;
+    case 45: /* reduce_logical_ring_reduce_scatter_gather */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 47: /* reduce_of_allreduce */
+        return n;
+    case 49: /* reduce_of_reduce_scatter_block_and_gather */
+        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
+    case 50: /* reduce_pipelined_binary */
+        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 51: /* reduce_pipelined_kary */
+        return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 52: /* reduce_rabenseifner */
+        return n;
+    case 53: /* reduce_topology_linear */
+        return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 54: /* reduce_scatter_logical_ring */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 56: /* reduce_scatter_of_halves */
+        return n;
+    case 57: /* reduce_scatter_recursive_halving */
+        return n;
+    case 58: /* reduce_scatter_reduce_scatterv */
+        return n;
+    case 59: /* reduce_scatter_block_circulant */
+        return p * n;
+    case 60: /* reduce_scatter_block_logical_ring */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 62: /* reduce_scatter_block_of_allreduce */
+        return n * p;
+    case 63: /* reduce_scatter_block_recursive_doubling */
+        return p * n;
+    case 64: /* reduce_scatter_block_recursive_halving_in_order */
+        return p * n + 4 * (p + 1);
     case 65: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:

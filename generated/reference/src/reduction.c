@@ -29,12 +29,18 @@ int coll_measure_reduction(struct coll_call *call) {
 
 /*
  * The memory of elements: `bytes` from `low` on, counted from their address. They may begin before
- * it (a negative lower bound), lie apart, overlap, or go downwards (a negative extent).
+ * it (a negative lower bound), lie apart, overlap, or go downwards (a negative extent). Operations
+ * of the application may assign whole elements, with the gaps at their ends.
  */
 int coll_span(const struct coll_call *call, MPI_Count count, MPI_Aint *low, MPI_Aint *bytes) {
     MPI_Aint lower_bound, extent;
     COLL_TRY(PMPI_Type_get_extent(call->recv_type, &lower_bound, &extent));
     COLL_TRY(PMPI_Type_get_true_extent(call->recv_type, low, bytes));
+    if (extent > 0) {
+        const MPI_Aint end = *low + *bytes, whole = lower_bound + extent;
+        *low = lower_bound < *low ? lower_bound : *low;
+        *bytes = (whole > end ? whole : end) - *low;
+    }
     const MPI_Aint way = count > 0 ? (MPI_Aint)(count - 1) * extent : 0;
     *low += way < 0 ? way : 0;
     *bytes += way < 0 ? -way : way;
