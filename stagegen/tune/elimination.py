@@ -10,7 +10,8 @@
 - The native routine is *replaced* before all launches are done if the challenger was faster on
   another communicator, and is ahead by the least gain in each of :data:`CONFIRMED` launches.
 - A challenger that is slower than the leader in two launches or more is *behind*: the leader that
-  replaces it is the better of two that both beat the native routine.
+  replaces it is the better of two that both beat the native routine. Of long calls, medians and
+  means must say so: a leader that is slow now and then may have the better median.
 - Where calls are dear, launches go on for the first group alone. A candidate that another one beats
   *by far* (:func:`stagegen.tune.choose.is_faster_by_far`) is not timed again, but stays: the tables
   of other groups may have it. The native routine is beaten only by more than the noise, as for the
@@ -232,5 +233,8 @@ def _is_behind(
     if not others:
         return False
     leader = min(others, key=rivals.__getitem__)
-    ratios = launch_ratios(point.raced[candidate], point.raced[leader])
+    ours, theirs = point.raced[candidate], point.raced[leader]
+    ratios = launch_ratios(ours, theirs)
+    if point.is_long and min(launch_mean_ratios(ours, theirs), default=1.0) <= 1:
+        return False  # it may be the steadier one
     return len(ratios) > 1 and min(ratios) > 1 and statistics.median(ratios) > 1 + protocol.gain

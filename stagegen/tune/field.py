@@ -67,17 +67,24 @@ class Field:
         groups: sets of candidates with a winner each, each set within the one before, such as all
             and the topology-unaware.
         tabled: those with tables of the measured ranks or of their pattern.
+        own: those that were made for just this: for the ranks' pattern, or by a user.
     """
 
     candidates: tuple[Candidate, ...]
     groups: tuple[frozenset[Candidate], ...]
     tabled: frozenset[Candidate] = frozenset()
+    own: frozenset[Candidate] = frozenset()
 
     @property
     def scheduled(self) -> frozenset[Candidate]:
         """The candidates of the first group alone, or with tables if there is no other group."""
         first, *inner = self.groups
         return first.difference(*inner) if inner else first & self.tabled
+
+    @property
+    def ordered(self) -> frozenset[Candidate]:
+        """Those of the scheduled whose messages have an order: of a pattern, its own ones."""
+        return self.scheduled & self.own or self.scheduled
 
     def nearest(
         self, times: Mapping[Candidate, float], factor: float, most: int
@@ -103,7 +110,7 @@ class Field:
             return min((times[c] for c in group if c in times), default=0.0)
 
         left = tuple(g for g in inner if best(g) <= DEAR_SECONDS)
-        return Field(self.candidates, (first, *left), self.tabled)
+        return Field(self.candidates, (first, *left), self.tabled, self.own)
 
     def leaders(self, times: Mapping[Candidate, float]) -> list[Candidate]:
         """Return the best candidate of each group, among those that have a time."""

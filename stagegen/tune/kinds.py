@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from stagegen.catalogue import Algorithm
+from stagegen.catalogue.algorithm import OWN_TABLES
 from stagegen.measure.records import Candidate
 from stagegen.tune.candidates import algorithms_of
 from stagegen.tune.choose import Samples
@@ -41,9 +42,9 @@ class TableKinds:
             frozenset(candidate for candidate in everyone if self.may_serve(kind, candidate))
             for kind in self.names
         )
-        tabled = frozenset(
-            candidate
-            for candidate in everyone
-            if any(algorithm.has_tables for algorithm in algorithms_of(candidate, self.known))
+        algorithms = {one: algorithms_of(one, self.known) for one in everyone}
+        tabled = frozenset(c for c, used in algorithms.items() if any(a.has_tables for a in used))
+        own = frozenset(
+            c for c, used in algorithms.items() if any(a.needs == OWN_TABLES for a in used)
         )
-        return Field(everyone, tuple(group for group in groups if group), tabled)
+        return Field(everyone, tuple(group for group in groups if group), tabled, own)

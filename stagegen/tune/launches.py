@@ -208,10 +208,10 @@ def _steady(
     an order, messages meet in the ports of switches, and calls of one routine may take twice as
     long as others. A single look cannot tell, and the least of many is a lucky one.
     """
-    scheduled = [c for c in scores if c in point.field.scheduled]
-    if not scheduled:
+    ordered = [c for c in scores if c in point.field.ordered]
+    if not ordered:
         return set()
-    steady = min(scheduled, key=lambda c: (scores[c], c))
+    steady = min(ordered, key=lambda c: (scores[c], c))
     seen = [candidate for candidate in chosen if candidate in point.seen]
     is_erratic = any(_is_erratic(point, candidate) for candidate in seen)
     slowest = max((statistics.median(point.seen[c]) for c in seen), default=0.0) * is_erratic
