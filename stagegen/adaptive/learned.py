@@ -105,6 +105,15 @@ class Situation:
         return {i: median(times) for i, times in kept.items() if times}
 
     @cached_property
+    def means(self) -> Mapping[int, float]:
+        """As :attr:`medians`, of each call's mean over the ranks, whatever decides."""
+        kept = {
+            i: [t for one in self.stages if one.candidate == i for t in one.mean_s]
+            for i in range(len(self.candidates))
+        }
+        return {i: median(times) for i, times in kept.items() if times}
+
+    @cached_property
     def longest(self) -> Mapping[int, float]:
         """As :attr:`medians`, of each call's maximum over the ranks."""
         kept = {i: self._maxima_of(i) for i in range(len(self.candidates))}
@@ -208,7 +217,7 @@ def _situation_json(one: Situation) -> dict[str, Any]:
             {
                 "candidate": one.candidates[i].spec,
                 "calls": sum(s.calls for s in one.stages if s.candidate == i),
-                "median_s": one.medians.get(i),
+                "median_s": one.means.get(i),
                 "max_s": one.longest.get(i),
                 "skew_s": one.skew_of(i),
                 "known_s": one.known_s[i] or None,

@@ -16,6 +16,7 @@ from stagegen.adaptive.subjects import (
     require_same,
     table_of,
 )
+from stagegen.catalogue import load_catalogue
 from stagegen.measure.records import Candidate
 from stagegen.tune.decision import DecisionTable, Lesson, Rule, with_rule
 
@@ -114,11 +115,12 @@ def _compare(best: Candidate, before: Candidate, seen: Seen) -> tuple[Candidate,
 def _with(
     decision: DecisionTable, subject: Subject, best: Candidate, lesson: Lesson
 ) -> DecisionTable:
+    """Return the table with what was learned; a collective without sizes has this rule only."""
     wanted = table_of(decision, subject)
-    tables = tuple(
-        replace(table, rules=with_rule(table.rules, Rule(subject.size, best, learned=lesson)))
-        if table is wanted
-        else table
-        for table in decision.tables
-    )
-    return replace(decision, tables=tables)
+    if wanted is None:
+        return decision
+    rules = with_rule(wanted.rules, Rule(subject.size, best, learned=lesson))
+    if load_catalogue().collective(subject.collective).has_one_rule:
+        rules = rules[:1]
+    own = replace(wanted, rules=rules)
+    return replace(decision, tables=tuple(own if t is wanted else t for t in decision.tables))

@@ -350,7 +350,7 @@ def _print_learned(learned: Learned) -> None:
 
 def _times(one: Situation, candidate: int) -> str:
     """Return the mean over ranks, the longest rank and the skew of a candidate's calls."""
-    mean, longest = one.medians.get(candidate), one.longest.get(candidate)
+    mean, longest = one.means.get(candidate), one.longest.get(candidate)
     skew = one.skew_of(candidate)
     if mean is None or longest is None or skew is None:
         return ""

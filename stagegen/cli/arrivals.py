@@ -115,7 +115,8 @@ def _calibrate(file: Path, words: Sequence[str], mpicc: str | None) -> None:
 def _print_text(arrivals: Arrivals, times: MessageTimes | None) -> None:
     for line in _facts(arrivals, times):
         click.echo(line)
-    console = Console(width=150 if not Console().is_terminal else None, highlight=False)
+    width = 150 if not Console().is_terminal else None
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
     console.print(_sites(arrivals.sites[:_ROWS]))
     if len(arrivals.sites) > _ROWS:
         click.echo(f"… and {len(arrivals.sites) - _ROWS} more: see --json")

@@ -90,6 +90,7 @@ def _print_text(profile: Profile) -> None:
             format_seconds(row.operation),
             f"{row.elapsed * row.ranks / profile.size / every:.1%}",
         )
-    Console(width=140 if not Console().is_terminal else None, highlight=False).print(table)
+    width = 140 if not Console().is_terminal else None
+    Console(width=width, highlight=False, markup=False, emoji=False).print(table)
     if len(profile.rows) > _ROWS:
         click.echo(f"… and {len(profile.rows) - _ROWS} more: see --json")

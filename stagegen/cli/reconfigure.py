@@ -27,6 +27,7 @@ from stagegen.cli._reconfigure_rule import RULE, make_rule, require_the_cluster,
 from stagegen.errors import InputError
 from stagegen.generate.write import write_file
 from stagegen.inspection.parts import SlowestRank, merged, typical_parts, typical_stages
+from stagegen.library.manifest import MANIFEST
 from stagegen.parts.trees import COLLECTIVES, algorithm_of
 from stagegen.report.units import format_seconds
 from stagegen.topology import Topology, load_topology
@@ -186,11 +187,18 @@ def command(
 
 
 def _remove_old(folder: Path, *, has_library: bool) -> None:
-    """Remove what an earlier search left and this one may not write."""
+    """Remove what an earlier search left and this one may not write.
+
+    Raises:
+        InputError: there is a folder in the way of the library that is none of stagegen's.
+    """
+    library = folder / LIBRARY
+    if has_library and library.exists() and not (library / MANIFEST).is_file():
+        raise InputError(f"{library} is no generated folder; choose another --output")
     for name in (GAIN, RULE):
         (folder / name).unlink(missing_ok=True)
     if has_library:
-        shutil.rmtree(folder / LIBRARY, ignore_errors=True)
+        shutil.rmtree(library, ignore_errors=True)
 
 
 def _tell(step: Step) -> None:

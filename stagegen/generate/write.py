@@ -29,8 +29,11 @@ def write_file(path: Path, text: str) -> None:
     try:
         if path.is_file() and path.read_bytes() == data:
             return
+        if path.exists() and not path.is_file():  # such as /dev/stdout, which has to stay one
+            path.open("wb", buffering=0).write(data)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, [data])
+        write_whole(path.resolve(), [data])
     except OSError as error:
         raise GenerateError(f"cannot write {path}: {error.strerror or error}") from error
 

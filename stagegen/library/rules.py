@@ -252,8 +252,10 @@ def _c_table(
     suffix = table.shape if group < 0 else group
     own = f"{table.collective}_{kind.replace('-', '_')}" + (f"_{suffix}" if suffix else "")
     rules = tuple(_c_rules(table, index, group))
+    # A confirmed table and the predicted one of its shape may differ by what was learned.
+    free = own if own not in names.values() else f"{own}__{len(names)}"
     return CTable(
-        c_name=names.setdefault((table.collective, rules), own),
+        c_name=names.setdefault((table.collective, rules), free),
         collective=table.collective,
         kind=CLUSTER if group >= 0 else OTHER if kind == ONE_HOST else kind,
         group=group,

@@ -46,31 +46,60 @@ def phases_of(values: Array) -> tuple[Phase, ...]:
     """Return the phases of a series, in order; one if its values are alike throughout.
 
     The series is cut where the rank test of Mann and Whitney tells both sides apart best, then both
-    sides likewise.
+    sides likewise. Cuts between phases that are alike in the end are left out.
     """
-    cuts = [0, *sorted(_cuts(values, 0, len(values))), len(values)]
+    cuts = _apart(values, sorted(_cuts(values, 0, len(values))))
     return tuple(
         Phase(first, end - 1, float(np.median(values[first:end])))
-        for first, end in pairwise(cuts)
+        for first, end in pairwise([0, *cuts, len(values)])
         if end > first
     )
 
 
+def _apart(values: Array, cuts: list[int]) -> list[int]:
+    """Return the cuts without those whose sides differ by less than the factor, the least first."""
+    while cuts:
+        ends = [0, *cuts, len(values)]
+        medians = [float(np.median(values[first:end])) for first, end in pairwise(ends)]
+        ratios = [max(pair) / max(min(pair), 1e-300) for pair in pairwise(medians)]
+        least = min(range(len(cuts)), key=ratios.__getitem__)
+        if ratios[least] >= FACTOR:
+            break
+        cuts = [cut for place, cut in enumerate(cuts) if place != least]
+    return cuts
+
+
 def _cuts(values: Array, first: int, end: int) -> list[int]:
     places = range(first + SHORTEST, end - SHORTEST + 1)
-    tried = places[:: max(1, len(places) // PLACES)]
-    if not tried or np.ptp(values[first:end]) == 0:
+    step = max(1, len(places) // PLACES)
+    if not places or np.ptp(values[first:end]) == 0:
         return []
-    chances = [_chance(values[first:at], values[at:end]) for at in tried]
-    best = int(np.argmin(chances))
-    at = tried[best]
+    tests = {at: _test(values[first:at], values[at:end]) for at in places[::step]}
+    coarse = max(tests, key=lambda at: tests[at].distance)
+    near = range(max(places[0], coarse - step + 1), min(places[-1], coarse + step - 1) + 1)
+    tests |= {at: _test(values[first:at], values[at:end]) for at in near if at not in tests}
+    at = max(tests, key=lambda at: tests[at].distance)
     medians = np.median(values[first:at]), np.median(values[at:end])
-    if chances[best] * len(tried) > SIGNIFICANCE or max(medians) < FACTOR * min(medians):
+    if tests[at].chance * len(tests) > SIGNIFICANCE or max(medians) < FACTOR * min(medians):
         return []
     return [*_cuts(values, first, at), at, *_cuts(values, at, end)]
 
 
-def _chance(before: Array, after: Array) -> float:
+@dataclass(frozen=True)
+class _Test:
+    """A rank test: its probability, which may be too small for a number, and the distance.
+
+    The distance is that of U from its mean, in standard deviations.
+    """
+
+    chance: float
+    distance: float
+
+
+def _test(before: Array, after: Array) -> _Test:
     step = max(1, (len(before) + len(after)) // LOOKED_AT)
-    sides = (side[::step] for side in (before, after))
-    return float(scipy.stats.mannwhitneyu(*sides, method="asymptotic").pvalue)
+    one, other = (side[::step] for side in (before, after))
+    found = scipy.stats.mannwhitneyu(one, other, method="asymptotic")
+    pairs = len(one) * len(other)
+    deviation = (pairs * (len(one) + len(other) + 1) / 12) ** 0.5
+    return _Test(float(found.pvalue), abs(float(found.statistic) - pairs / 2) / deviation)

@@ -13,7 +13,7 @@ from stagegen.recording.arrivals import CLASSES, Arrivals, SiteArrivals, class_s
 from stagegen.recording.messages import MessageTimes
 from stagegen.recording.model import Array
 from stagegen.report.html import page_template
-from stagegen.report.plots import can_plot, drawn
+from stagegen.report.plots import as_text, can_plot, drawn
 from stagegen.report.units import format_bytes, format_seconds
 
 #: Sites whose calls are plotted one by one, and sites in the plot of the distribution.
@@ -118,7 +118,7 @@ def _distribution(arrivals: Arrivals) -> str:
             axes.barh(range(len(bars)), widths, left=left, color=colour, label=label)
             left += widths
             before = end
-        axes.set_yticks(range(len(bars)), names)
+        axes.set_yticks(range(len(bars)), map(as_text, names))
         axes.set(xlabel="share of the calls", xlim=(0, 1))
         figure.legend(loc="outside right upper", frameon=False, title="factor")
         return figure

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stagegen.patterns import Pattern
-from stagegen.report.plots import drawn
+from stagegen.report.plots import as_text, drawn
 from stagegen.report.units import format_bytes
 
 
@@ -27,7 +27,7 @@ def pattern_plot(pattern: Pattern) -> str:
         least, most = (int(sizes.min()), int(sizes.max())) if sizes.count() else (1, 1)
         norm = LogNorm(least, max(most, least + 1))
         image = axes.imshow(sizes, norm=norm, cmap="viridis_r", interpolation="nearest")
-        axes.set(title=pattern.name, xlabel="to" if pattern.is_matrix else "rank")
+        axes.set(title=as_text(pattern.name), xlabel="to" if pattern.is_matrix else "rank")
         if pattern.is_matrix:
             axes.set_ylabel("from")
         else:

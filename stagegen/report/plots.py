@@ -50,13 +50,18 @@ def time_plot(collective: str, rows: Sequence[ReportRow]) -> str:
             axes.plot(sizes, bounds, ":", color="#000", label="lower bound")
         scale = "log" if sizes[-1] > 0 else "linear"  # a barrier has no size
         axes.set(xscale=scale, yscale="log", xlabel="message size", ylabel="time")
-        axes.set_title(collective, y=TITLE)
+        axes.set_title(as_text(collective), y=TITLE)
         _label(axes, sizes)
         axes.grid(visible=True, alpha=0.3)
         axes.legend(frameon=False)
         return figure
 
     return drawn(draw)
+
+
+def as_text(name: str) -> str:
+    """Return a name as matplotlib draws it: it takes what is between dollars for a formula."""
+    return name.replace("$", r"\$")
 
 
 def drawn(draw: Callable[[], Any]) -> str:

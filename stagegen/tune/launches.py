@@ -120,12 +120,17 @@ def run_launch(
 
 
 def _worth_repeating(point: Point, turn: Request) -> tuple[Candidate, ...]:
-    """Return the candidates of a turn that are near the best of a group, or may only seem slow."""
+    """Return the candidates of a turn that are near the best of a group, or may only seem slow.
+
+    They may be near in all launches, or in this one: one that is slow in general and was lucky here
+    would have its luck as the median of the launch.
+    """
     medians = {one: point.median(one) for one in turn.candidates}
+    here = {one: statistics.median(point.raced[one][turn.launch]) for one in turn.candidates}
     return tuple(
         one
         for one in turn.candidates
-        if medians[one] <= SCOUT_FACTOR * point.field.rival(medians, one)
+        if any(t[one] <= SCOUT_FACTOR * point.field.rival(t, one) for t in (medians, here))
         or _is_disturbed(point, one, turn.launch)
     )
 

@@ -1,30 +1,40 @@
 /* Which host of the cluster this process is on. */
-#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "coll.h"
 
-/* Whether a short name is the first label of the other. Two whole names are not compared by it. */
-static int same_label(const char *a, const char *b) {
-    size_t length = strcspn(a, ".");
-    int one_is_short = strchr(a, '.') == NULL || strchr(b, '.') == NULL;
-    return one_is_short && length == strcspn(b, ".") && strncasecmp(a, b, length) == 0;
+/* Names of hosts have no case (RFC 4343), in ASCII: the program's locale may say otherwise. */
+static char folded(char letter) {
+    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
-/*
- * The host of that name: its whole name or address, else its first label if that is unique. Names
- * of hosts have no case (RFC 4343).
- */
+static int same_name(const char *a, const char *b) {
+    while (*a != '\0' && folded(*a) == folded(*b)) {
+        ++a;
+        ++b;
+    }
+    return *a == *b;
+}
+
+/* Whether a short name is the first label of the other. Two whole names are not compared by it. */
+static int same_label(const char *a, const char *b) {
+    const size_t length = strcspn(a, ".");
+    const int one_is_short = strchr(a, '.') == NULL || strchr(b, '.') == NULL;
+    size_t same = 0;
+    while (same < length && folded(a[same]) == folded(b[same]))
+        ++same;
+    return one_is_short && length == strcspn(b, ".") && same == length;
+}
+
+/* The host of that name: its whole name or address, else its first label if that is unique. */
 static int find_host(const char *name) {
     int found = -1;
     for (int i = 0; i < coll_cluster_hosts; ++i)
-        if (strcasecmp(name, coll_cluster_name_of(i)) == 0 ||
-            strcasecmp(name, coll_cluster_address_of(i)) == 0)
+        if (same_name(name, coll_cluster_name_of(i)) || same_name(name, coll_cluster_address_of(i)))
             return i;
     for (int i = 0; i < coll_cluster_hosts; ++i) {
         if (!same_label(name, coll_cluster_name_of(i)))
@@ -47,7 +57,7 @@ unsigned coll_hash(const char *text) {
 /* A negative number for a host that is not of the cluster, the same for all its processes. */
 static int number_of_stranger(char *name) {
     for (char *letter = name; *letter != '\0'; ++letter)
-        *letter = (char)tolower((unsigned char)*letter);
+        *letter = folded(*letter);
     return -1 - (int)(coll_hash(name) >> 1);
 }
 
@@ -60,9 +70,15 @@ static int host_of_world_rank(char *name) {
     return rank < coll_cluster_group_size(0) ? coll_cluster_host_of(0, rank) : -1;
 }
 
+/* LIBCOLL_HOST, or NULL; an empty one is none. */
+static const char *told_name(void) {
+    const char *told = getenv("LIBCOLL_HOST");
+    return told != NULL && told[0] != '\0' ? told : NULL;
+}
+
 /* LIBCOLL_HOST where the machine's own name is another (containers, say); else gethostname(). */
 static void own_name(char *name, size_t room) {
-    const char *override = getenv("LIBCOLL_HOST");
+    const char *override = told_name();
     if (override != NULL)
         snprintf(name, room, "%s", override);
     else if (gethostname(name, room) != 0)
@@ -75,7 +91,7 @@ static int host_by_name(char *name, size_t room) {
     own_name(name, room);
     const int found = find_host(name);
     const char *slurm = getenv("SLURMD_NODENAME");
-    if (found >= 0 || slurm == NULL || getenv("LIBCOLL_HOST") != NULL)
+    if (found >= 0 || slurm == NULL || told_name() != NULL)
         return found;
     return find_host(slurm);
 }

@@ -83,16 +83,25 @@ static uint32_t setting_of(int number) {
     return coll_hash(value);
 }
 
-static struct introduction introduction(void) {
-    struct introduction mine = {.build = coll_build};
+/* As they are in force, from the first meeting on: a program may change its environment. */
+static uint32_t settings[ALIKE];
+
+static void read_settings(void) {
     for (int i = 0; i < ALIKE; ++i)
-        mine.settings[i] = setting_of(i);
+        settings[i] = setting_of(i);
     for (int i = 0; sharing[i].name != NULL; ++i) {
         const char *value = getenv(sharing[i].name);
-        uint32_t *place = &mine.settings[sharing[i].place];
+        uint32_t *place = &settings[sharing[i].place];
         if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0)
             *place = 31 * *place + coll_hash(value);
     }
+}
+
+static struct introduction introduction(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct introduction mine = {.build = coll_build};
+    pthread_once(&once, read_settings);
+    memcpy(mine.settings, settings, sizeof settings);
     mine.host = coll_cluster_self(mine.name);
     return mine;
 }

@@ -605,7 +605,8 @@ static int plan(const struct coll_call *call, struct coll_comm *cc,
     if (!coll_may_plan(call, cc, routine, planner))
         return MPI_SUCCESS;
     look_around_once();
-    const int unable = !next.is_called || !may_start_within();
+    /* A program that is linked statically may lack MPICH's call, on some ranks only. */
+    const int unable = PMPIX_Async_start == NULL || !next.is_called || !may_start_within();
     COLL_TRY(coll_sum_up(call, cc, planner, unable, sums, &possible));
     if (!possible)
         return MPI_SUCCESS;
@@ -638,8 +639,7 @@ int coll_persistent_init(struct coll_call *call, coll_planner *planner, MPI_Requ
     const struct coll_routine *routine;
     const struct coll_rule *rule;
     struct coll_operation *operation = NULL;
-    if (PMPIX_Async_start == NULL || coll_off(call->comm) || call->comm == MPI_COMM_NULL ||
-        request == NULL)
+    if (coll_off(call->comm) || call->comm == MPI_COMM_NULL || request == NULL)
         return 0;
     const int valid = coll_valid(call, error);
     if (*error != MPI_SUCCESS) /* it has been told */

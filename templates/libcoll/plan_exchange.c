@@ -138,6 +138,8 @@ enum coll_plan_choice coll_judge_exchange(const struct coll_comm *cc, const doub
         return COLL_PLAN_NATIVE;
     if (choice != COLL_PLAN_AUTO)
         return choice;
+    if (cc->hosts == 1) /* messages use no link */
+        return COLL_PLAN_NATIVE;
     const double average = sums[COLL_SUM_BYTES] / pairs;
     return average < AVERAGE_LEAST || average < bytes_in(cc, AVERAGE_MICROSECONDS)
                ? COLL_PLAN_NATIVE

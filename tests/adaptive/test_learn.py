@@ -74,6 +74,19 @@ def test_one_size_gets_a_rule_with_its_provenance_and_all_others_keep_their_choi
     assert DecisionTable.from_json(form) == found.decision
 
 
+def test_a_collective_without_sizes_has_the_learned_rule_alone():
+    before = Table.exactly("barrier", "cluster", 4, 4, (Rule(0, SIMPLE),))
+    seen = situation(0, collective="barrier")
+    (after,) = merge(decision(before), [learned(seen)], None).decision.tables
+    assert [(rule.first, rule.candidate) for rule in after.rules] == [(0, RING)]
+
+
+def test_the_report_has_means_where_maxima_decide():
+    stages = (LearnedStage(0, 1, False, (1e-3,), (5e-3,), 0.0, "to be examined"),)
+    one = situation(stages=stages, decided_by="max")
+    assert (one.means[0], one.medians[0], one.longest[0]) == (1e-3, 5e-3, 5e-3)
+
+
 LEFT_OUT = {
     "already": [situation(current=0)],
     "not faster": [situation(seconds=(1.02, 1.0))],

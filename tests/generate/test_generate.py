@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -25,6 +26,7 @@ from stagegen.generate import (
     write_files,
 )
 from stagegen.generate.render import c_comment, unbroken
+from stagegen.generate.write import write_file
 from stagegen.library import library_files
 from stagegen.topology import load_topology
 from tests.mpi import support
@@ -242,6 +244,22 @@ def test_files_that_did_not_change_keep_their_time(tmp_path):
     assert (tmp_path / "a/one.c").stat().st_mtime_ns == before[tmp_path / "a/one.c"]
     assert (tmp_path / "two.c").read_text() == "3\n"
     assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["one.c", "two.c"]
+
+
+def test_what_is_no_file_stays_what_it_is(tmp_path):
+    """Such as /dev/stdout; and the file behind a link is written, not the link."""
+    pipe, target, link = (tmp_path / name for name in ("pipe", "target", "link"))
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR)
+    write_file(pipe, "text")
+    assert os.read(reader, 10) == b"text"
+    os.close(reader)
+    assert pipe.is_fifo()
+    target.touch()
+    link.symlink_to(target)
+    write_file(link, "text")
+    assert link.is_symlink()
+    assert target.read_text() == "text"
 
 
 def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch):

@@ -89,12 +89,26 @@ def test_what_is_installed_is_uninstalled(folder, tmp_path):
     assert files(tmp_path) == set()
 
 
-def test_the_environment_may_name_the_prefix(folder, tmp_path):
-    prefix = tmp_path / "a prefix"
-    if " " in str(prefix):
-        prefix = tmp_path / "prefix"
+def test_a_prefix_may_have_a_space_and_nothing_else_is_removed(folder, tmp_path):
+    other = tmp_path / "my" / "thesis"
+    other.parent.mkdir()
+    other.touch()
+    prefix = tmp_path / "my software"
     make(folder, "install", f"PREFIX={prefix}")
     assert files(prefix) == INSTALLED
+    make(folder, "uninstall", f"PREFIX={prefix}")
+    assert files(tmp_path) == {"my/thesis"}
+
+
+@pytest.mark.parametrize("target", ["install", "uninstall"])
+def test_a_relative_prefix_is_refused(folder, target):
+    command = ["make", "-s", "-C", str(folder), f"MPICC={support.toolchain().mpicc}", target]
+    result = subprocess.run(
+        [*command, "PREFIX=inst"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert result.returncode == 2
+    assert "PREFIX=inst does not begin with /; give the whole path" in result.stderr
+    assert not (folder / "inst").exists()
 
 
 def pkg_config(prefix: Path, *options: str) -> list[str]:

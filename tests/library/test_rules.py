@@ -112,6 +112,19 @@ def routines() -> list[Routine]:
     ]
 
 
+def test_tables_of_one_name_have_the_same_rules():
+    """What was learned of a shape is in its confirmed table alone, not in the predicted one."""
+    shape = Shape(4, 2)
+    rules = (Rule(0, Candidate("native")), Rule(64, Candidate("one")))
+    made = of_all_shapes("bcast", [Table.exactly("bcast", HOSTS, shape.ranks, shape.hosts, rules)])
+    learned = (*rules, Rule(4096, Candidate("two")))
+    tables = tuple(replace(t, rules=learned) if t.confirmed else t for t in made)
+    found = c_tables(DecisionTable("c", "0" * 64, "1" * 64, True, tables), routines(), GROUPS)
+    assert len({one.rules for one in found}) == 2
+    by_name = {one.c_name: one.rules for one in found}
+    assert all(by_name[one.c_name] == one.rules for one in found)
+
+
 def compiled(decision: DecisionTable, folder):
     renderer = Renderer("a test", "c", "0" * 64, CATALOGUE.hash)
     values = {

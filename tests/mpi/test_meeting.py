@@ -197,10 +197,11 @@ def test_the_trace_says_that_there_is_no_context_for_a_private_duplicate():
     assert ("cluster, group whole", "a") in kinds
 
 
-def test_slurm_is_asked_where_the_host_is_not_known():
+@pytest.mark.parametrize("more", [{}, {"LIBCOLL_HOST": ""}], ids=["not set", "empty"])
+def test_slurm_is_asked_where_the_host_is_not_known(more):
     program = support.compiled("unlike.c", RANKS)
     words = ("/bin/sh", "-c", 'SLURMD_NODENAME=N$PMI_RANK exec "$0"', program)
-    settings = {"LIBCOLL_TRACE": "1", "LIBCOLL_PLACEMENT": "", **FORCED}
+    settings = {"LIBCOLL_TRACE": "1", "LIBCOLL_PLACEMENT": "", **FORCED, **more}
     result = support.run(RANKS, *words, variables=settings, timeout=60)
     assert "'MPI_COMM_WORLD': 4 ranks on 4 hosts: cluster, group whole" in result.stderr
 

@@ -324,6 +324,18 @@ def test_messages_that_take_less_than_half_a_millisecond_are_for_the_mpi_library
     assert [int(first) for first in found] == planned
 
 
+@pytest.mark.parametrize(("choice", "planned"), [("auto", []), ("tokens", [32768, 131072])])
+def test_messages_within_a_host_are_for_the_mpi_library(choice, planned):
+    """All four ranks are on the first of two hosts."""
+    mpi = builds.Mpi.of_environment()
+    program = builds.c_program(mpi, library(ranks=8, slots=4), "persistent_uses.c")
+    settings = {"LIBCOLL_PERSISTENT": choice, "LIBCOLL_TRACE": "1"}
+    told = builds.run(mpi, 4, program, "short and long", variables=settings)
+    assert told.returncode == 0, told.stdout + told.stderr
+    found = re.findall(r"rank 0: alltoall +persistent, planned +(\d+)\.\.\d+ +bytes", told.stderr)
+    assert [int(first) for first in found] == planned
+
+
 #: A setting of the last rank, and which of all choices counts then; None: settings differ.
 UNLIKE = [
     ("LIBCOLL_PERSISTENT=tokens", "window"),

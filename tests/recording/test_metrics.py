@@ -100,6 +100,16 @@ def test_a_change_in_a_series_is_found(cut):
     assert phases[1].median > 5 * phases[0].median
 
 
+@pytest.mark.parametrize(("count", "cut"), [(1500, 777), (3000, 1500), (3998, 2000), (5000, 2500)])
+def test_a_long_series_with_one_change_has_two_phases(count, cut):
+    """The probabilities of these tests are too small for numbers."""
+    values = np.random.default_rng(2).lognormal(0, 0.2, count)
+    values[cut:] *= 10
+    first, second = phases_of(values)
+    assert abs(second.first - cut) <= 4
+    assert second.median > 5 * first.median
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_series_of_one_kind_is_one_phase_despite_spikes(seed):
     random = np.random.default_rng(seed)

@@ -25,13 +25,13 @@ LABELS = {
 }
 
 
-def plot(times: dict[int, float]) -> str:
+def plot(times: dict[int, float], title: str = "allgather") -> str:
     def summary(median: float) -> Summary:
         return Summary(median, 0.95 * median, 1.05 * median, count=9)
 
     tuned = Candidate("ring")
     rows = [ReportRow(n, summary(t), summary(t / 2), tuned, None) for n, t in times.items()]
-    return time_plot("allgather", rows)
+    return time_plot(title, rows)
 
 
 @pytest.mark.parametrize(("times", "sizes", "time"), LABELS.values(), ids=LABELS)
@@ -40,6 +40,10 @@ def test_the_labels_of_axes_have_units(times, sizes, time):
     at = texts.index("message size")
     assert ", ".join(texts[:at]) == sizes
     assert time in texts[at + 1 : texts.index("time")]
+
+
+def test_a_name_is_no_mathematics():
+    assert "halo $x_$ y" in plot({1: 1e-3}, "halo $x_$ y")
 
 
 def test_a_plot_has_the_same_bytes_again():

@@ -145,6 +145,19 @@ def test_what_has_the_better_mean_is_not_behind():
     assert steady not in point.out
 
 
+def test_what_is_slow_in_general_and_lucky_in_a_launch_is_repeated_there():
+    """By its first call, the native routine would win the launch."""
+    (steady,) = candidates(1)
+    racers = steady, NATIVE
+    usual = {steady: 1.0, NATIVE: 1.9}
+    point = Point(Field(racers, (frozenset(racers),)), {c: [usual[c]] for c in racers}, {})
+    point.finalists, point.launches, point.ranks = racers, [1, 2], usual
+    point.raced = {c: {1: [usual[c]], 2: [usual[c]]} for c in racers}
+    model = Model(lambda candidate, size: 0.9 if candidate == NATIVE else 1.0)
+    run_launch(model, replace(request(*racers), launch=3), point, Protocol(), 20.0)
+    assert [set(asked.candidates) for asked in model.asked][:3] == [set(racers)] * 3
+
+
 def test_each_group_has_a_finalist():
     racers = (*candidates(6), NATIVE)
     model = Model(lambda c, size: 0.001 * (1 if c in racers[:5] else 100))
