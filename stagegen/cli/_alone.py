@@ -14,6 +14,11 @@ from stagegen.generate.lock import HeldError, take
 _LOCK = ".tuning"
 
 
+def this_process() -> str:
+    """Return what others are told of this process, which holds something."""
+    return f"process {os.getpid()} on {socket.gethostname()}"
+
+
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Hold a folder, which is made if need be, against other runs.
@@ -21,11 +26,10 @@ def alone_in(folder: Path) -> Iterator[None]:
     Raises:
         MeasurementError: another run holds it, or it cannot be written.
     """
-    me = f"process {os.getpid()} on {socket.gethostname()}"
     is_new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = take(folder / _LOCK, me, wait=False)
+        lock = take(folder / _LOCK, this_process(), wait=False)
     except HeldError as error:
         message = f"{error.strerror} is tuning into {folder}: wait for it, or choose another"
         raise MeasurementError(f"{message} --output") from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from types import FrameType
 
 import click
 
+from stagegen.cli._alone import this_process
 from stagegen.errors import InputError
 from stagegen.generate import Toolchain
 from stagegen.generate.lock import HeldError, take
@@ -96,7 +96,7 @@ def _alone(output: Path) -> Iterator[None]:
     path = output.with_name(f"{output.name}{PARTS}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = take(path, f"process {os.getpid()} on {socket.gethostname()}", wait=False)
+        lock = take(path, this_process(), wait=False)
     except HeldError as error:
         problem = f"{output}: {error.strerror} records to this file"
         raise RecordingError(f"{problem}; wait for it, or choose another --output") from error

@@ -30,7 +30,8 @@ def write_file(path: Path, text: str) -> None:
         if path.is_file() and path.read_bytes() == data:
             return
         if path.exists() and not path.is_file():  # such as /dev/stdout, which has to stay one
-            path.open("wb", buffering=0).write(data)
+            with path.open("wb") as stream:
+                stream.write(data)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path.resolve(), [data])

@@ -24,10 +24,10 @@ others may replace the native routine only if that one does, so the probability 
 does not grow with their number. While that challenger is on test, it is not taken out as beaten or
 behind.
 
-Where calls are long, each challenger has two tests, by medians and by means, so 1 in 16 holds for
-it. These are few (:data:`FINALISTS` of :mod:`stagegen.tune.launches`), noise is small beside the
-least gain, and a wrong choice costs most: two that looks cannot tell apart may differ in how they
-stand full queues.
+Where calls are long, each challenger has two tests, by medians and by means: a false change has a
+probability of at most 1 in 16 for each of them. These are few (:data:`FINALISTS` of
+:mod:`stagegen.tune.launches`), noise is small beside the least gain, and a wrong choice costs most:
+two that looks cannot tell apart may differ in how they stand full queues.
 
 A challenger that was faster on another communicator needs fewer launches, as it has passed the
 looks on both. One that is no faster here is ahead in both launches with a probability of at most 1

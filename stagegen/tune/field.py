@@ -83,7 +83,7 @@ class Field:
 
     @property
     def ordered(self) -> frozenset[Candidate]:
-        """Those of the scheduled whose messages have an order: of a pattern, its own ones."""
+        """Of a pattern, the candidates with an order of its own messages; else all scheduled."""
         return self.scheduled & self.own or self.scheduled
 
     def nearest(
