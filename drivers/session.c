@@ -178,9 +178,24 @@ struct times {
 };
 
 /*
+ * An untimed call: TCP connections remember earlier traffic (congestion windows, losses), and a
+ * routine should meet the network as it leaves it itself, not as the candidate before did. Ranks
+ * come as late to it as to the first timed call: routines learn from it, too.
+ */
+static int settle(const struct request *request, const struct timed *timed) {
+    double seconds, arrival;
+    struct timed untimed = *timed;
+    COLL_TRY(timing_barrier(members.comm));
+    if (timed->delays == NULL)
+        return timed->call(timed->what);
+    untimed.calls = 1;
+    untimed.arrivals = &arrival;
+    return request->timing->repeat(&untimed, &seconds);
+}
+
+/*
  * Time one repetition on this rank: seconds[] of each call, or of a call on average. An untimed
- * call may come first: TCP connections remember earlier traffic (congestion windows, losses), and a
- * routine should meet the network as it leaves it itself, not as the candidate before did.
+ * call may come first.
  */
 static int repeat(const struct request *request, const struct candidate *candidate,
                   const struct coll_call *call, struct coll_comm *cc, double *seconds,
@@ -195,10 +210,8 @@ static int repeat(const struct request *request, const struct candidate *candida
                                 .comm = members.comm,
                                 .delays = delays,
                                 .arrivals = arrivals};
-    if (request->settle) {
-        COLL_TRY(timing_barrier(members.comm));
-        COLL_TRY(run_trial(&trial));
-    }
+    if (request->settle)
+        COLL_TRY(settle(request, &timed));
     COLL_TRY(timing_barrier(members.comm));
     return request->timing->repeat(&timed, seconds);
 }

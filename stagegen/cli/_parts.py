@@ -32,17 +32,16 @@ def added_to(
     return (*parts.roots, *trees_root(trees, topology))
 
 
-def register_launchers(topology_file: str | None, topology: Topology | None) -> None:
-    """Let ``--launcher`` find the user's launchers.
+def register_launchers(topology_file: str | None) -> None:
+    """Let ``--launcher`` find the user's launchers; none of the user's generators runs.
 
     Args:
         topology_file: a ``stagegen.yaml`` may be beside it; None: in the current folder.
-        topology: the cluster, if it is known.
 
     Raises:
         InputError: a part is wrong, or its name is taken; says where.
     """
-    _register(own_parts(topology_file, topology))
+    _register(own_parts(topology_file, None))
 
 
 def _register(parts: Parts) -> None:

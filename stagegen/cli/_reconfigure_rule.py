@@ -21,7 +21,10 @@ from stagegen.generate import Toolchain
 from stagegen.generate.write import write_file
 from stagegen.library import read_manifest, require_unchanged, write_library
 from stagegen.library.tree import candidate_of
-from stagegen.measure.launch.base import Launcher
+from stagegen.measure.comparable import differences
+from stagegen.measure.launch.base import Environment, Launcher
+from stagegen.measure.live import environments
+from stagegen.measure.log import read_log
 from stagegen.measure.records import Candidate
 from stagegen.parts.trees import require_free, root_of
 from stagegen.topology import Topology
@@ -35,7 +38,7 @@ from stagegen.tune.decision import (
     Table,
     with_rule,
 )
-from stagegen.tune.recorded import DECISION, TOPOLOGY, read_decision
+from stagegen.tune.recorded import DECISION, LOG, TOPOLOGY, read_decision
 
 #: The file of the last race.
 RULE = "rule.json"
@@ -92,16 +95,32 @@ def require_the_cluster(
     """Check that a table with times of the cluster gets no rule measured elsewhere.
 
     Raises:
-        InputError: the launcher does not start ranks on the cluster.
+        InputError: the launcher does not start ranks on the cluster, or what it starts differs
+            from what the library's log was measured with.
     """
-    if target.decision is None or not target.decision.representative:
+    if target.folder is None or target.decision is None or not target.decision.representative:
         return
-    if not launcher.environment(topology, toolchain.flavour).representative:
+    now = launcher.environment(topology, toolchain.flavour)
+    advice = "give another --launcher or --mpicc, or leave out --library"
+    if not now.representative:
         problem = (
             f"its times are of the cluster, but --launcher {launcher.name} does not measure it"
         )
-        advice = "give another --launcher, or leave out --library"
         raise InputError(f"{problem}; {advice}", target.folder)
+    for then in _environments(target.folder):
+        found = [one.text for one in differences(then, now) if one.fact in _SAME]
+        if found:
+            raise InputError(f"it was measured with {'; '.join(found)}; {advice}", target.folder)
+
+
+#: The facts of an environment that are known before any rank starts, and decide who wins.
+_SAME = frozenset({"launcher", "scale", "latency", "mpi", "mpi_version"})
+
+
+def _environments(folder: Path) -> list[Environment]:
+    """Return the environments in a library's log; none if it has no log."""
+    log = folder / LOG
+    return environments(read_log(log)[1]) if log.is_file() else []
 
 
 def _table_of(decision: DecisionTable, collective: str) -> Table | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from stagegen.errors import InputError
 from stagegen.measure.launch.base import stays_here
 from stagegen.measure.launch.registry import make_launcher
+from stagegen.measure.launch.slurm import is_ip
 from stagegen.topology import Topology
 
 #: Seconds before the limit at which the job is told to end, so that all measurements are safe.
@@ -23,7 +23,7 @@ _SCRIPT = """\
 # Tunes the cluster {name}. Goes on where an earlier job ended: submit it again until it is done.
 #SBATCH --job-name=stagegen-{name}
 #SBATCH --nodes={count}
-#SBATCH --ntasks-per-node={tasks}
+#SBATCH {tasks}
 #SBATCH --nodelist={nodes}
 #SBATCH --exclusive
 #SBATCH --time={limit}
@@ -53,7 +53,7 @@ def job_script(topology: Topology, words: Sequence[str], limit: str) -> str:
     return _SCRIPT.format(
         name=topology.name,
         count=len(hosts),
-        tasks=max(topology.ranks.count(host.name) for host in hosts),
+        tasks=_tasks([topology.ranks.count(host.name) for host in hosts]),
         nodes=",".join(_node(host.name, host.address) for host in hosts),
         limit=limit,
         notice=NOTICE,
@@ -61,16 +61,20 @@ def job_script(topology: Topology, words: Sequence[str], limit: str) -> str:
     )
 
 
+def _tasks(counts: Sequence[int]) -> str:
+    """Return the option for these numbers of ranks on hosts.
+
+    With ``--ntasks-per-node``, Slurm wants so many CPUs of each node, also of the smaller ones.
+    """
+    if len(set(counts)) == 1:
+        return f"--ntasks-per-node={counts[0]}"
+    return f"--ntasks={sum(counts)}"
+
+
 def _node(name: str, address: str | None) -> str:
-    """Return a host's node: its address, if that is a name, without the user."""
-    if address is None:
-        return name
-    node = address.rpartition("@")[2]
-    try:
-        ipaddress.ip_address(node)
-    except ValueError:
-        return node
-    return name
+    """Return a host's node: its address without the user, if that is another name."""
+    node = (address or name).rpartition("@")[2]
+    return name if is_ip(node) or node.partition(".")[0] == name else node
 
 
 def _for_the_job(words: Sequence[str]) -> list[str]:

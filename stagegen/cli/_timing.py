@@ -71,8 +71,8 @@ def timing_chosen(text: str, topology_file: str | None) -> Chosen:
     raise click.BadParameter(f"{text!r} is none of {names}; a file of your own ends in .c")
 
 
-def arrivals_chosen(text: str) -> Chosen:
-    """Return what ``--arrivals`` says: ``imbalance:MAX``, or a recording, ``FILE#SITE``.
+def arrivals_chosen(text: str, topology_file: str) -> Chosen:
+    """Return what ``--arrivals`` says: ``imbalance:MAX``, late ranks, or a recording's FILE#SITE.
 
     Raises:
         InputError, click.BadParameter: as for ``--timing``.
@@ -80,7 +80,7 @@ def arrivals_chosen(text: str) -> Chosen:
     name, separator, _ = text.partition(":")
     is_plan = separator and name in PLANS
     plan = text if is_plan or text in PLANS else f"replay:{text}"
-    return Chosen(BUILT_IN[plan.partition(":")[0]], read_plan(plan))
+    return Chosen(BUILT_IN[plan.partition(":")[0]], read_plan(plan, topology_file))
 
 
 def _iterations(_ctx: click.Context, _param: click.Parameter, text: str) -> Iterations:

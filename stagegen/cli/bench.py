@@ -102,9 +102,9 @@ class _Row:
 @click.option(
     "--arrivals",
     metavar="PLAN",
-    callback=lambda _ctx, _param, text: None if text is None else arrivals_chosen(text),
     help="Ranks come late: imbalance:F (random delays below F message times, or below a time such "
-    "as 20ms) or FILE#SITE (as late as in a recorded program); see docs/timing.md.",
+    "as 20ms), replay:15=2ms (these ranks, by these times) or FILE#SITE (as late as in a recorded "
+    "program); see docs/timing.md.",
 )
 @click.option(
     "--metric",
@@ -121,7 +121,7 @@ def command(
     collectives: str | None,
     sizes: tuple[int, ...],
     repetitions: int | None,
-    arrivals: Chosen | None,
+    arrivals: str | None,
     metric: str | None,
     seed: int,
     mpicc: str | None,
@@ -133,10 +133,12 @@ def command(
     turn in one job.
     """
     topology = load_topology(topology_file)
-    register_launchers(topology_file, topology)
+    register_launchers(topology_file)
     require_with("seed", "--arrivals", arrivals)
     if arrivals or metric or len(libraries) > 1:
-        chosen = arrivals or Chosen(BUILT_IN["barrier"])
+        chosen = Chosen(BUILT_IN["barrier"])
+        if arrivals:
+            chosen = arrivals_chosen(arrivals, topology_file)
         timing = timing_of(chosen, metric=metric, seed=seed)
         fitting(timing.arrivals, topology, (WHOLE,), asked=True)
         named = tuple(collectives.split(",")) if collectives else None

@@ -48,7 +48,7 @@ def command(
     The exit status is 1 if something would make the tuning fail or its library useless.
     """
     topology = load_topology(topology_file)
-    register_launchers(topology_file, topology)
+    register_launchers(topology_file)
     chosen, why = choose_launcher(topology, launcher, file=topology_file)
     folder = output or Path("generated") / topology.name
     findings = list(_findings(chosen, why, topology, folder, mpicc))
@@ -71,22 +71,26 @@ def _findings(
     except GenerateError as error:
         yield Finding("compiler", FAIL, str(error))
         return
-    yield Finding("compiler", OK, f"{toolchain.mpicc}, {FLAVOURS[toolchain.flavour]}")
+    compiler = Finding("compiler", OK, f"{toolchain.mpicc}, {FLAVOURS[toolchain.flavour]}")
     if reason := launcher.why_unavailable(topology, toolchain.flavour):
+        yield compiler
         yield Finding("launcher", FAIL, f"{launcher.name}: {reason}")
         return
     environment = launcher.environment(topology, toolchain.flavour)
     version = f"{FLAVOURS[environment.mpi]} {environment.mpi_version}"
-    yield Finding("launcher", OK, f"{why.removeprefix('launcher ')}; {version}")
+    starts = Finding("launcher", OK, f"{why.removeprefix('launcher ')}; {version}")
     try:
         seen = visit(launcher, topology, toolchain, folder)
     except GenerateError as error:
         yield Finding("compiler", FAIL, str(error), "install the MPI library's headers")
+        yield starts
         return
     except OSError as error:
+        yield from (compiler, starts)
         problem = f"{error.filename or folder}: {error.strerror}"
         yield Finding("folder", FAIL, problem, "choose another one with --output")
         return
+    yield from (compiler, starts)
     yield from judge(Case(topology, environment, launcher.emulates, seen))
 
 

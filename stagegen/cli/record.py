@@ -24,7 +24,7 @@ from stagegen.measure.launch.cache import cache_folder
 from stagegen.measure.launch.command_lines import HANDED_OVER
 from stagegen.measure.launch.preload import preload_list
 from stagegen.recording.build import OVERHEAD, RECORDER, built
-from stagegen.recording.container import RecordingError, write_recording
+from stagegen.recording.container import RecordingError, is_recording, write_recording
 from stagegen.recording.model import Recording
 from stagegen.recording.read import PART, PARTS, WRITING, recordings_of
 
@@ -221,7 +221,7 @@ def _sizes(parts: Path) -> dict[str, int]:
 
 
 def _keep(output: Path, parts: Path, toolchain: Toolchain, *, are_written: bool) -> None:
-    """Write a recording for each `MPI_COMM_WORLD`: FILE, FILE.2, …."""
+    """Write a recording for each `MPI_COMM_WORLD`: FILE, FILE.2, …; remove those beyond."""
     if not any(parts.glob(f"*{PART}")):
         if not are_written:
             raise RecordingError("nothing is recorded yet: no process has written its part")
@@ -230,10 +230,18 @@ def _keep(output: Path, parts: Path, toolchain: Toolchain, *, are_written: bool)
             "nothing was recorded: the program did not call MPI_Init, or uses another MPI library "
             f"than that of {toolchain.mpicc} (see --mpicc)"
         )
+    number = 0
     for number, recording in enumerate(recordings_of(parts), start=1):
-        path = output if number == 1 else output.with_name(f"{output.name}.{number}")
+        path = _path_of(output, number)
         write_recording(path, recording)
         click.echo(f"{path}: {_summary(recording)}", err=True)
+    while (path := _path_of(output, number := number + 1)).is_file() and is_recording(path):
+        path.unlink()  # of an earlier run
+
+
+def _path_of(output: Path, number: int) -> Path:
+    """Return the file of the number-th `MPI_COMM_WORLD`, from 1."""
+    return output if number == 1 else output.with_name(f"{output.name}.{number}")
 
 
 def _summary(recording: Recording) -> str:

@@ -222,6 +222,7 @@ def command(
             "--classes tunes alltoallv and allgatherv; --collectives has neither"
         )
     options = options_for(traces, topology, run.catalogue, options)
+    _refuse_at_once(at_once, options)
     if script:
         _write_script(script, job_script(topology, sys.argv[1:], time_limit))
         return
@@ -241,18 +242,23 @@ def command(
 
 
 def _at_once(asked: bool | None, options: Options, launcher: Launcher) -> bool:
-    """Whether to time communicators at once: if asked to, or if hosts are machines of their own.
+    """Whether to time communicators at once: if asked to, or if hosts are machines of their own."""
+    if asked is not None:
+        return asked
+    late = options.timing.arrivals is not None
+    return not (late or launcher.emulates or stays_here(launcher))
+
+
+def _refuse_at_once(asked: bool | None, options: Options) -> None:
+    """Refuse to time communicators at once where that is not possible.
 
     Raises:
-        click.UsageError: it is asked for, and not possible.
+        click.UsageError: it is asked for.
     """
     late = options.timing.arrivals is not None
     if asked and (late or options.total is not None):
         what = f"--timing {options.timing.mechanism}" if late else "--budget with a unit"
         raise click.UsageError(f"--at-once: with {what}, communicators are timed one by one")
-    if asked is not None:
-        return asked
-    return not (late or launcher.emulates or stays_here(launcher))
 
 
 def _some_apart(topology: Topology, options: Options) -> bool:

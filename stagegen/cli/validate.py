@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -243,13 +243,14 @@ class _Opened:
         checked_once: the source; it checks each candidate once on each communicator.
     """
 
-    def __init__(self, live: LiveSource, log: LogWriter):
+    def __init__(self, live: LiveSource, log: LogWriter, expected: Callable[[], Environment]):
         self.checked_once = LogSource((), live)
-        self._live, self._log = live, log
+        self._live, self._log, self._expected = live, log, expected
 
     def environment(self) -> Environment:
-        """Return the environment of its last session."""
-        return environments(self._log.written)[-1]
+        """Return the environment of its last session; without one, the one that is expected."""
+        sessions = environments(self._log.written)
+        return sessions[-1] if sessions else self._expected()
 
     def __enter__(self) -> _Opened:
         return self
@@ -270,8 +271,9 @@ def _open(
     console: Console,
 ) -> _Opened:
     """Return a source that measures the candidates, in a program below the folder."""
-    register_launchers(None, topology)
-    chosen, toolchain, why = launcher_and_toolchain(topology, None, launcher, mpicc)
+    register_launchers(None)
+    file = str(folder / TOPOLOGY)
+    chosen, toolchain, why = launcher_and_toolchain(topology, file, launcher, mpicc)
     console.print(why)
     timing, mechanism = how
     require_sound(mechanism, toolchain)
@@ -301,7 +303,7 @@ def _open(
         _ranks(topology, names),
         starter.start_here if chosen.emulates else None,
     )
-    return _Opened(live, log)
+    return _Opened(live, log, lambda: chosen.environment(topology, toolchain.flavour))
 
 
 def _ranks(topology: Topology, names: Sequence[str]) -> dict[str, Members]:

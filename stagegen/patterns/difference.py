@@ -11,10 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stagegen.patterns.model import Pattern
+
+Array = npt.NDArray[Any]
 
 #: The thresholds whose effect is shown.
 SHOWN = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -81,30 +85,78 @@ def merged_at(
     patterns: Sequence[Pattern], thresholds: Iterable[float]
 ) -> dict[float, tuple[Merged, ...]]:
     """Return what :func:`merged` does at several thresholds; no two patterns are compared twice."""
-    groups: dict[float, dict[Hashable, list[_Group]]] = {at: {} for at in thresholds}
+    every = tuple(dict.fromkeys(thresholds))
+    places: dict[Hashable, _Place] = {}
     for number, pattern in enumerate(patterns):
-        place = _place(pattern)
-        apart: dict[int, float] = {}
-        for threshold, by_place in groups.items():
-            found = by_place.setdefault(place, [])
-            for group in found:
-                if group.number not in apart:
-                    apart[group.number] = difference(group.pattern, pattern)
-                if apart[group.number] <= threshold:
-                    group.join(pattern, apart[group.number])
-                    break
-            else:
-                found.append(_Group(number, pattern, set(pattern.calls)))
-    return {at: _in_order(by_place.values()) for at, by_place in groups.items()}
+        place = places.setdefault(_place(pattern), _Place(every))
+        place.add(number, pattern)
+    groups = {at: [g for one in places.values() for g in one.groups[at].values()] for at in every}
+    return {
+        at: tuple(one.end() for one in sorted(found, key=lambda one: one.number))
+        for at, found in groups.items()
+    }
 
 
-def _in_order(groups: Iterable[Iterable[_Group]]) -> tuple[Merged, ...]:
-    """Return the groups of all places, in the order of their first patterns."""
-    ordered = sorted((one for of_place in groups for one in of_place), key=lambda one: one.number)
-    return tuple(one.end() for one in ordered)
+class _Place:
+    """The patterns of one place: those that are the first of a group, at any threshold.
+
+    All that are kept are compared with a new pattern at once: programs with thousands of patterns
+    would wait for hours otherwise.
+
+    Attributes:
+        groups: at each threshold, by the index of their first patterns among those kept.
+    """
+
+    def __init__(self, thresholds: Sequence[float]):
+        self.groups: dict[float, dict[int, _Group]] = {at: {} for at in thresholds}
+        self._firsts = {at: np.zeros(1, bool) for at in thresholds}
+        self._blocks = np.zeros((1, 0), np.int64)
+        self._totals = np.zeros(1, np.int64)
+        self._kept = 0
+
+    def add(self, number: int, pattern: Pattern) -> None:
+        """Add the next pattern to its group at each threshold, or begin one with it."""
+        blocks = pattern.array.ravel()
+        apart = self._apart(blocks, pattern.total)
+        is_new = False
+        for at, groups in self.groups.items():
+            near = self._firsts[at][: self._kept] & (apart <= at)
+            if near.any():
+                first = int(near.argmax())
+                groups[first].join(pattern, float(apart[first]))
+                continue
+            groups[self._kept] = _Group(number, pattern, set(pattern.calls))
+            is_new = True
+        if is_new:
+            self._keep(blocks, pattern.total)
+
+    def _apart(self, blocks: Array, total: int) -> Array:
+        """Return the difference of a pattern from each that is kept (:func:`difference`)."""
+        if not self._kept:
+            return np.zeros(0)
+        both = self._totals[: self._kept] + total
+        differ = np.abs(self._blocks[: self._kept] - blocks).sum(axis=1)
+        return np.where(both > 0, differ / np.maximum(both, 1), 0.0)
+
+    def _keep(self, blocks: Array, total: int) -> None:
+        """Keep a pattern; its groups have the index that it gets."""
+        if self._kept == 0:
+            self._blocks = np.zeros((1, len(blocks)), np.int64)
+        if self._kept == len(self._totals):
+            self._blocks = np.concatenate([self._blocks, np.zeros_like(self._blocks)])
+            self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
+            self._firsts = {
+                at: np.concatenate([firsts, np.zeros_like(firsts)])
+                for at, firsts in self._firsts.items()
+            }
+        self._blocks[self._kept], self._totals[self._kept] = blocks, total
+        for at, groups in self.groups.items():
+            self._firsts[at][self._kept] = self._kept in groups
+        self._kept += 1
 
 
 def _place(pattern: Pattern) -> Hashable:
     return (
-        pattern.collective, pattern.is_class, pattern.scales, pattern.site, pattern.communicator
+        pattern.collective, pattern.ranks, pattern.is_class, pattern.scales, pattern.site,
+        pattern.communicator,
     )  # fmt: skip

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from stagegen.patterns import COLLECTIVES, MATRIX, Pattern
 from stagegen.recording.functions import arguments_of, collective_of
 from stagegen.recording.model import IN_PLACE, SENDS, Array, Rank, Recording
@@ -31,6 +29,7 @@ class Blocks:
 def blocks_of(recording: Recording) -> Blocks:
     """Return the patterns of a recording's calls, blocking ones and others."""
     found: dict[tuple[Any, ...], tuple[Pattern, list[int]]] = {}
+    rows = _Rows({})
     unknown = 0
     for table in tables_of(recording):
         if not table.columns or table.communicator.remote:
@@ -43,7 +42,7 @@ def blocks_of(recording: Recording) -> Blocks:
                 continue
             number = numbers.get(collective, 0)
             numbers[collective] = number + 1
-            sizes = _sizes(table, call, collective)
+            sizes = rows.sizes(table, call, collective)
             if sizes is None:
                 unknown += 1
                 continue
@@ -58,43 +57,56 @@ def blocks_of(recording: Recording) -> Blocks:
     return Blocks(patterns, unknown)
 
 
-def _sizes(table: Table, call: int, collective: str) -> tuple[tuple[int, ...], ...] | None:
-    """Return the bytes of the blocks of a call; None if they were not kept."""
-    found = list(_rows(table, call, collective))
-    if any(row is None or len(row) != len(table.columns) for row in found):
-        return None
-    return tuple(row for row in found if row is not None)
+@dataclass(frozen=True)
+class _Rows:
+    """Finds the rows of patterns; each is made once, as most calls have the counts of earlier ones.
+
+    Attributes:
+        made: by rank, place of the counts, elements and bytes; None if counts were not kept.
+    """
+
+    made: dict[tuple[int, int, int, int], tuple[int, ...] | None]
+
+    def sizes(self, table: Table, call: int, collective: str) -> tuple[tuple[int, ...], ...] | None:
+        """Return the bytes of the blocks of a call; None if they were not kept."""
+        found = list(self._rows(table, call, collective))
+        if any(row is None or len(row) != len(table.columns) for row in found):
+            return None
+        return tuple(row for row in found if row is not None)
+
+    def _rows(self, table: Table, call: int, collective: str) -> Iterator[tuple[int, ...] | None]:
+        """Yield the rows of a call's pattern; None for one that is not known."""
+        if collective in MATRIX:
+            yield from self._of_pairs(table, call)
+        else:
+            side = "received" if "recvcounts" in arguments_of(collective) else "sent"
+            yield self._known(table, call, side)
+
+    def _of_pairs(self, table: Table, call: int) -> Iterator[tuple[int, ...] | None]:
+        """Yield what each rank sends; in place it sends as much to one as it receives from it."""
+        for rank, events in table.columns:
+            event = events[call]
+            in_place = bool(event["flags"] & IN_PLACE) or not event["flags"] & SENDS
+            yield self._bytes(rank, event, "received" if in_place else "sent")
+
+    def _known(self, table: Table, call: int, side: str) -> tuple[int, ...] | None:
+        """Return the row of the first rank that has counts: all have them, or the root alone."""
+        rows = (self._bytes(rank, events[call], side) for rank, events in table.columns)
+        return next((row for row in rows if row is not None), None)
+
+    def _bytes(self, rank: Rank, event: Array, side: str) -> tuple[int, ...] | None:
+        place = int(event["send_counts" if side == "sent" else "recv_counts"])
+        elements, whole = int(event[side]), int(event[f"{side}_bytes"])
+        key = rank.rank, place, elements, whole
+        if key not in self.made:
+            self.made[key] = _row(rank.counts_at(place), elements, whole)
+        return self.made[key]
 
 
-def _rows(table: Table, call: int, collective: str) -> Iterator[tuple[int, ...] | None]:
-    """Yield the rows of a call's pattern; None for one that is not known."""
-    if collective in MATRIX:
-        yield from _of_pairs(table, call)
-    else:
-        side = "received" if "recvcounts" in arguments_of(collective) else "sent"
-        yield _known(table, call, side)
-
-
-def _of_pairs(table: Table, call: int) -> Iterator[tuple[int, ...] | None]:
-    """Yield what each rank sends; in place it sends as much to another as it receives from it."""
-    for rank, events in table.columns:
-        event = events[call]
-        in_place = bool(event["flags"] & IN_PLACE) or not event["flags"] & SENDS
-        yield _bytes(rank, event, "received" if in_place else "sent")
-
-
-def _known(table: Table, call: int, side: str) -> tuple[int, ...] | None:
-    """Return the row of the first rank that has counts: all have them, or the root alone."""
-    rows = (_bytes(rank, events[call], side) for rank, events in table.columns)
-    return next((row for row in rows if row is not None), None)
-
-
-def _bytes(rank: Rank, event: Array, side: str) -> tuple[int, ...] | None:
-    counts = rank.counts_at(int(event["send_counts" if side == "sent" else "recv_counts"]))
+def _row(counts: tuple[int, ...] | None, elements: int, whole: int) -> tuple[int, ...] | None:
+    """Return the bytes of blocks with these numbers of elements; None if they were not kept."""
     if counts is None:
         return None
-    elements, whole = int(event[side]), int(event[f"{side}_bytes"])
-    total = int(np.sum(counts)) if counts else 0
     # `whole` is of all elements, which are those of the counts.
-    each = whole // (elements or total) if whole else 0
+    each = whole // (elements or sum(counts)) if whole else 0
     return tuple(count * each for count in counts)

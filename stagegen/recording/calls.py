@@ -115,16 +115,16 @@ def _known_by(collective: str) -> str | None:
     """Return which ranks know the lengths of all blocks; None if blocks are of one length."""
     arguments = set(arguments_of(collective))
     counts = arguments & {"sendcounts", "recvcounts"}
-    if not counts:
+    if not counts or collective == "neighbor_allgatherv":  # it sends one block to all neighbours
         return None
     if "root" in arguments:
         return _OF_ROOT
-    return _OWN if len(counts) == 2 or collective.startswith("neighbor") else _WHOLE
+    return _OWN if len(counts) == 2 else _WHOLE
 
 
 def _keys(collective: str, sizes: Array) -> Array:
-    """Return what tells calls of different sizes apart; all count as one if blocks differ."""
-    if _known_by(collective) is not None:
+    """Return what tells calls of different sizes apart; all are one if not all ranks know them."""
+    if _known_by(collective) in (_OF_ROOT, _OWN):
         return np.zeros(len(sizes), np.int64)
     return sizes.astype(np.int64)
 

@@ -228,7 +228,8 @@ def _bounds(
         at = arrived[:, ours].max(axis=1)
         offset = line.offset(at)
         low = at - offset - left[:, theirs].min(axis=1)
-        high = left[:, ours].min(axis=1) - offset - arrived[:, theirs].max(axis=1)
+        end = left[:, ours].min(axis=1)
+        high = end - line.offset(end) - arrived[:, theirs].max(axis=1)
         yield np.stack([at, low, high])
 
 

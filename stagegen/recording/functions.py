@@ -36,6 +36,9 @@ _ARGUMENTS: Mapping[str, str] = {
     "scatterv": "sendbuf sendcounts displs sendtype recvbuf recvcount recvtype root comm",
 }
 
+#: Where the MPI library has persistent collectives. Open MPI 5 has them, as a library of MPI 3.1.
+_HAS_PERSISTENT = "MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)"
+
 #: Collectives in which a rank needs data of the ranks before it only.
 _OF_RANKS_BEFORE = frozenset({"exscan", "scan"})
 
@@ -145,7 +148,7 @@ class Function:
     @property
     def forms(self) -> Iterator[Form]:
         """Its functions in C: with counts of ``int``, and with large ones if it has counts."""
-        version = "MPI_VERSION >= 4" if self.mode == PERSISTENT else ""
+        version = _HAS_PERSISTENT if self.mode == PERSISTENT else ""
         yield self._form(False, version)
         if _have_data(self.arguments):
             yield self._form(True, "MPI_VERSION >= 4")

@@ -166,7 +166,7 @@ def _of_tables(header: Array, tables: Mapping[str, Array]) -> Part:
         sites=tuple(Site(_text(one["module"]), int(one["offset"])) for one in tables["sites"]),
         communicators=tuple(range(len(communicators))),
         counts=tables["counts"],
-        events=events[events["arrival"] != 0],
+        events=events if events["arrival"].all() else events[events["arrival"] != 0],
     )
     return Part(
         world=int(header["world"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from stagegen import __version__
@@ -84,9 +84,10 @@ def _collective(
             if outcome.collective == collective.name
         ],
         "tables": [
-            {"title": _title(table), "table": table}
-            for table in tuned.decision.tables
-            if table.collective == collective.name and _is_told(table)
+            {"title": title, "table": table}
+            for title, table in _titled(
+                [one for one in tuned.decision.tables if one.collective == collective.name]
+            )
         ],
         "wrong": [check for check in tuned.wrong if check.collective == collective.name],
     }
@@ -95,13 +96,29 @@ def _collective(
 _WHOSE = {ONE_HOST: "host, of the cluster or not", HOSTS: "hosts", OTHER: "other hosts"}
 
 
-def _is_told(table: Table) -> bool:
-    """Whether the page shows a table: rules that also serve shapes nearby are told with these."""
-    return table.communicator not in GENERIC or not table.confirmed
+def _titled(tables: Sequence[Table]) -> Iterator[tuple[str, Table]]:
+    """Yield the tables of a collective that the page shows, each with its title.
+
+    The rules of a measured shape that also serve shapes nearby are told with these, once.
+    """
+    rules = {
+        confirmed: {(t.communicator, t.shape): t.rules for t in tables if t.confirmed == confirmed}
+        for confirmed in (False, True)
+    }
+    for table in tables:
+        key = (table.communicator, table.shape)
+        is_for_all = rules[False].get(key) == rules[True].get(key)
+        if table.communicator not in GENERIC or not (table.confirmed and is_for_all):
+            yield _title(table, is_for_all=is_for_all), table
 
 
-def _title(table: Table) -> str:
-    """Return a title that says which ranks a table serves, and what of it was measured."""
+def _title(table: Table, *, is_for_all: bool) -> str:
+    """Return a title that says which ranks a table serves, and what of it was measured.
+
+    Args:
+        table: one of the decision.
+        is_for_all: whether the measured shape and those nearby have the same rules.
+    """
     if table.communicator == CLUSTER:
         return "All ranks of the cluster, in any order"
     if table.communicator.startswith(GROUP):
@@ -109,10 +126,14 @@ def _title(table: Table) -> str:
     if table.communicator.startswith(PATTERN):
         return f"Calls of the {table.communicator}, by the mean bytes of a block"
     on = f"{_numbers(table.hosts)} {_WHOSE[table.communicator]}"
-    if table.communicator == OTHER:
+    if table.confirmed:
+        known = "measured"
+    elif table.communicator == OTHER:
         known = f"predicted from {table.shape} on the cluster, not confirmed"
-    else:
+    elif is_for_all:
         known = f"measured with {table.shape}, else predicted and not confirmed"
+    else:
+        known = f"predicted from {table.shape}, not confirmed"
     return f"{_numbers(table.ranks_per_host)} ranks on each of {on}: {known}"
 
 

@@ -2,7 +2,8 @@
 
 Every repetition is an experiment with delays of its own, and one pattern of arrivals says little.
 So a look at candidates is the mean of some experiments, the same ones for all looks at a size.
-Equal requests, such as the rounds of a launch, go on with further experiments.
+Equal requests, such as the rounds of a launch, go on with further experiments. When candidates
+leave a launch, the request for the others says which is the first one that is left.
 """
 
 from __future__ import annotations
@@ -44,6 +45,6 @@ class Experiments:
             means = tuple((statistics.fmean(s),) for s in many.seconds)
             return Measurement(request, means, took=many.took)
         key = replace(request, repetitions=0)
-        numbered = replace(request, first=self._done[key])
+        numbered = replace(request, first=request.first + self._done[key])
         self._done[key] += request.repetitions
         return replace(self._source.measure(numbered), request=request)

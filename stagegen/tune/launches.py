@@ -111,7 +111,8 @@ def run_launch(
             left = _worth_repeating(point, turn)
             if len(left) == 1 < len(turn.candidates) and done >= THREE:
                 break  # there is nothing left to compare it with
-            turn = replace(turn, candidates=left)
+            if left != turn.candidates:
+                turn = replace(turn, candidates=left, first=done if turn.timing.arrivals else 0)
     point.launches.append(request.launch)
     if not turn.settle and _may_be_traces(point, protocol.gain):
         point.settles_from = request.launch + 1

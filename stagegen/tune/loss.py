@@ -214,8 +214,11 @@ def key_of(table: Table) -> Key:
 
 
 def by_key(decision: DecisionTable) -> dict[Key, Table]:
-    """Return one table of each key: tables with the same key have the same rules."""
-    return {key_of(table): table for table in decision.tables}
+    """Return one table of each key: that of the measured shape alone, if there is one."""
+    found: dict[Key, Table] = {}
+    for table in decision.tables:
+        found.setdefault(key_of(table), table)
+    return found
 
 
 def total(losses: Iterable[Loss]) -> float | None:

@@ -46,7 +46,8 @@ def outcome_of(
         _table(collective, plan, kind, kinds, samples, crossovers, final=final)
         for kind in kinds.names
     )
-    return Outcome(collective, plan.communicator, tables, samples, failures, plan.protocol.width)
+    known = samples, failures, plan.protocol.width, plan.one_rule
+    return Outcome(collective, plan.communicator, tables, *known)
 
 
 def _has_launches(samples: Mapping[int, Samples]) -> bool:

@@ -11,6 +11,7 @@ from stagegen.measure.timing import Timing
 from stagegen.topology import WHOLE
 from stagegen.tune.choose import Samples
 from stagegen.tune.decision import CLUSTER, HOSTS, OTHER, Table
+from stagegen.tune.elsewhere import elsewhere
 from stagegen.tune.field import DEAR_SECONDS
 from stagegen.tune.protocol import Protocol
 
@@ -89,6 +90,7 @@ class Outcome:
         failures: routines that ended or hung the job at some size, or were wrong when they were
             checked before it, and so were given up.
         width: the share of a median within which its interval was to be.
+        one_rule: whether one rule serves calls of all sizes.
     """
 
     collective: str
@@ -97,6 +99,14 @@ class Outcome:
     samples: dict[int, Samples]
     failures: tuple[Failure, ...]
     width: float = WIDTH
+    one_rule: bool = False
+
+    @property
+    def predictions(self) -> tuple[Table, ...]:
+        """The same tables for shapes that were not measured."""
+        return tuple(
+            elsewhere(table, self.samples, one_rule=self.one_rule) for table in self.tables
+        )
 
 
 def unconverged(table: Table, samples: Mapping[int, Samples], width: float) -> tuple[int, ...]:

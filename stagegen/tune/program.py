@@ -126,8 +126,9 @@ def _read_calls(form: Mapping[str, Any]) -> Calls:
 def program_of(traces: Iterable[Calls], topology: Topology) -> Program:
     """Return what to tune for a program.
 
-    Calls count by the time that they took. The least important ones, :data:`LEFT_OUT` of the time,
-    are left out. If sizes are near each other (:data:`NEAR`), only the most important one counts.
+    Calls count by the time that they took, times their ranks. The least important ones,
+    :data:`LEFT_OUT` of the time, are left out. If sizes are near each other (:data:`NEAR`), only
+    the most important one counts.
 
     Raises:
         InputError: no table can serve any of the calls.
@@ -135,12 +136,13 @@ def program_of(traces: Iterable[Calls], topology: Topology) -> Program:
     seconds: dict[tuple[str, str, int], float] = defaultdict(float)
     total = unknown = 0.0
     for one in traces:
-        total += one.seconds
+        spent = one.seconds * one.ranks  # each rank is in the call
+        total += spent
         name = _name_of(one, topology)
         if name is None:
-            unknown += one.seconds
+            unknown += spent
         else:
-            seconds[one.collective, name, one.size] += one.seconds
+            seconds[one.collective, name, one.size] += spent
     if not seconds:
         raise InputError("the traces have no call that a table could serve")
     kept = list(_most_important(seconds))

@@ -24,6 +24,7 @@ from stagegen.tune.field import (
     LONG_SECONDS,
     Field,
     Times,
+    distinct,
     least,
 )
 from stagegen.tune.prediction import Prediction
@@ -66,10 +67,13 @@ NEAREST = 3
 LATE_TOGETHER = 4
 
 #: Two looks rank calls shorter than this many seconds only by luck. The best ones, up to TRIED of
-#: each group, have a trial of TRIAL repetitions.
+#: each group, have a trial of TRIAL repetitions. If a look took less than the candidate's next one
+#: by the factor LUCKY, it may be luck, or the other one a hiccup. So the best ones without such
+#: looks have a trial, too.
 SHORT_SECONDS = 0.05
 TRIED = 4
 TRIAL = 3
+LUCKY = 1.5
 
 #: No untimed call precedes calls that take longer than this many seconds: they soon bring the
 #: network into their own state, and the untimed call would take as long again.
@@ -379,10 +383,17 @@ def try_short(source: Source, request: Request, field: Field, times: Times) -> T
     fastest = min(best.values())
     if fastest >= SHORT_SECONDS:
         return times
-    tried = tuple(field.nearest(best, NEAR_FACTOR, TRIED))
+    usual = {candidate: _without_luck(looks) for candidate, looks in times.items()}
+    tried = distinct(c for seen in (best, usual) for c in field.nearest(seen, NEAR_FACTOR, TRIED))
     found: Times = {}
     _measure(source, decisive(replace(request, candidates=tried), fastest, TRIAL), found)
     return found
+
+
+def _without_luck(looks: Sequence[float]) -> float:
+    """Return the least seconds of some looks, or the next ones if the first was lucky."""
+    first, *others = sorted(looks)
+    return others[0] if others and others[0] > LUCKY * first else first
 
 
 def _most(table: Sequence[tuple[float, int]], seconds: float) -> int:

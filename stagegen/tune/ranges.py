@@ -1,6 +1,7 @@
 """From measured shapes to all: which measurements serve a shape that was not measured.
 
-The measured shape that is nearest serves (:func:`stagegen.tune.shapes.nearest_shape`). On hosts of
+The measured shape that is nearest serves (:func:`stagegen.tune.shapes.nearest_shape`), with the
+routines that gain enough there (:func:`stagegen.tune.elsewhere.elsewhere`). On hosts of
 the cluster it serves however far it is. About other hosts, nothing is known: there, a measurement
 serves up to a factor of :data:`REACH` in hosts and in ranks per host, in either direction, and
 beyond that the native routine does.
@@ -19,7 +20,9 @@ from stagegen.tune.shapes import Range, Shape, nearest
 REACH = 2
 
 
-def of_all_shapes(collective: str, measured: Sequence[Table]) -> Iterator[Table]:
+def of_all_shapes(
+    collective: str, measured: Sequence[Table], predictions: Sequence[Table] | None = None
+) -> Iterator[Table]:
     """Yield the tables of a collective for any shape, the most special ones first.
 
     A shape that was measured has a table of its own, before the one that predicts what shapes
@@ -28,8 +31,10 @@ def of_all_shapes(collective: str, measured: Sequence[Table]) -> Iterator[Table]
     Args:
         collective: which one.
         measured: tables for exactly the measured shapes.
+        predictions: the same for shapes that are near to them; None: ``measured``.
     """
-    own = (table for table in measured if table.collective == collective)
+    own = [table for table in measured if table.collective == collective]
+    others = own if predictions is None else predictions
     of_kind: dict[str, list[Table]] = {kind: [] for kind in GENERIC}
     for table in own:
         if table.communicator in GENERIC:
@@ -39,12 +44,14 @@ def of_all_shapes(collective: str, measured: Sequence[Table]) -> Iterator[Table]
     for kind, tables in of_kind.items():
         if kind != OTHER:
             yield from sorted(tables, key=lambda table: table.shape)
-        yield from _predicted(kind, tables)
+        yield from _predicted(
+            kind, [t for t in others if (t.collective, t.communicator) == (collective, kind)]
+        )
 
 
-def _predicted(kind: str, measured: Sequence[Table]) -> Iterator[Table]:
+def _predicted(kind: str, predictions: Sequence[Table]) -> Iterator[Table]:
     """Yield the tables of a kind for the shapes that are nearest to each measured one."""
-    by_shape = {table.shape: table for table in measured}
+    by_shape = {table.shape: table for table in predictions}
     for hosts, near_hosts in nearest(shape.hosts for shape in by_shape):
         on_these = (shape.ranks_per_host for shape in by_shape if shape.hosts == hosts)
         for ranks, near_ranks in nearest(on_these):

@@ -98,7 +98,7 @@ def read_recorded(path: Path, topology_file: Path | None = None) -> Recorded:
 
     Args:
         path: what to read.
-        topology_file: the cluster's file, if it is not ``topology.yaml`` beside the others.
+        topology_file: the cluster's file, if that is not ``topology.yaml`` beside the others.
 
     Raises:
         InputError: it is none of these, or is damaged; the topology is another one.
@@ -121,15 +121,15 @@ def read_recorded(path: Path, topology_file: Path | None = None) -> Recorded:
     header, records = logs[0] if logs else (None, [])
     found = Recorded(path, tables[0] if tables else None, header, records, None)
     beside = folder / TOPOLOGY
-    source = topology_file or (beside if beside.is_file() else None)
-    if source is None:
-        return found
-    topology = load_topology(source)
-    if topology.hash == found.topology_hash:
-        return Recorded(path, found.decision, header, records, topology)
-    if topology_file is not None or path.is_dir():
+    given = (beside if beside.is_file() else None, topology_file)
+    sources = [one for one in given if one is not None]
+    for source in sources:
+        topology = load_topology(source)
+        if topology.hash == found.topology_hash:
+            return Recorded(path, found.decision, header, records, topology)
+    if topology_file is not None or (path.is_dir() and sources):
         problem = f"{path} was tuned for another topology than this"
-        raise InputError(f"{problem}; name the file that it was tuned with", source)
+        raise InputError(f"{problem}; name the file that it was tuned with", sources[-1])
     return found
 
 

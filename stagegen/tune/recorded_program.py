@@ -46,18 +46,21 @@ def recorded_form(path: Path, topology: Topology) -> dict[str, Any]:
 
 
 def _calls(profile: Profile, topology: Topology) -> Iterator[dict[str, Any]]:
-    """Yield an entry for each collective that can be tuned, kind of communicator, and size."""
-    known = {one.name: one for one in load_catalogue().descriptions}
+    """Yield an entry for each collective, kind of communicator, and size.
+
+    Calls that no routine of the catalogue serves are of the kind that no table serves.
+    """
+    known = {one.name for one in load_catalogue().descriptions}
     for row in profile.by_hosts:
-        if row.collective in known and row.ranks > 1 and row.size <= INT_MOST:
-            kind, hosts = _kind(row, topology)
-            sizeless = known[row.collective].has_one_rule
+        if row.ranks > 1:
+            is_tunable = row.collective in known and row.size <= INT_MOST
+            kind, hosts = _kind(row, topology) if is_tunable else (OTHER, None)
             yield {
                 "collective": row.collective,
                 "communicator": kind,
                 "ranks": row.ranks,
                 "hosts": hosts,
-                "bytes": 0 if sizeless else row.size,
+                "bytes": row.size,
                 "routine": UNKNOWN,
                 "calls": row.calls,
                 "seconds": row.operation,

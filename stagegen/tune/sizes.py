@@ -29,8 +29,8 @@ def sizes_of(
 ) -> tuple[int, ...]:
     """Return the sizes in bytes at which a collective is measured on a communicator.
 
-    One rule for all calls must hold at the smallest size, at two in the middle, and at the largest.
-    Without data, the only size is 0.
+    One rule for all calls must hold at the smallest size, at two in the middle, and at the largest:
+    of the program's sizes, where these are known. Without data, the only size is 0.
     """
     pattern = options.pattern_of(communicator)
     if pattern is not None:
@@ -40,7 +40,9 @@ def sizes_of(
     if not collective.has_data:
         return (0,)
     if collective.has_one_rule:
-        some = sizes if options.is_part(collective.name, communicator) else options.sizes
+        is_part = options.is_part(collective.name, communicator)
+        known = any(sizes) and bool(options.wanted)
+        some = sizes if is_part or known else options.sizes
         most = INT_MOST // ranks  # an int counts where the last block begins
         some = tuple(sorted({min(size, most) for size in some}))
         count = len(some)

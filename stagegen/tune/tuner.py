@@ -229,7 +229,9 @@ def _tuned(
         tables=tuple(
             table
             for name in options.collectives
-            for table in of_all_shapes(name, _measured(name, outcomes))
+            for table in of_all_shapes(
+                name, _measured(name, outcomes), _predictions(name, outcomes)
+            )
         ),
         timing=options.timing if options.timing.arrivals else None,
         patterns=options.patterns,
@@ -244,8 +246,17 @@ def _measured(collective: str, outcomes: Sequence[Outcome]) -> list[Table]:
 
     If a budget had no time for any measurement of an outcome, others serve its shape.
     """
+    return [table for one in _known(collective, outcomes) for table in one.tables]
+
+
+def _predictions(collective: str, outcomes: Sequence[Outcome]) -> list[Table]:
+    """Return the same tables for shapes that were not measured, in the same order."""
+    return [table for one in _known(collective, outcomes) for table in one.predictions]
+
+
+def _known(collective: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
     own = [one for one in outcomes if one.collective == collective]
-    return [t for one in [one for one in own if one.samples] or own for t in one.tables]
+    return [one for one in own if one.samples] or own
 
 
 def _hints(

@@ -14,6 +14,7 @@ from stagegen.measure.timing import Timing
 from stagegen.tune.checking import CandidateWrong, CheckedSource
 from stagegen.tune.contest import Contestant, time_in_turn
 from stagegen.tune.decision import NATIVE_CANDIDATE, Table
+from stagegen.tune.elsewhere import ELSEWHERE_GAIN
 from stagegen.tune.loss import Key, Times
 
 #: How much more often a size at a crossover is drawn than another one: there the choice is closest.
@@ -92,7 +93,9 @@ def decisions_of(
         sizes: the tuned ones.
         times: of the log, from which the best alternative follows; None without one.
         may_serve: whether a candidate may be an alternative.
-        gain: the least share by which a routine had to be faster than what it replaces.
+        gain: the least share by which a routine had to be faster than what it replaces. To replace
+            the native one on shapes that were not measured, it is at least
+            :data:`stagegen.tune.elsewhere.ELSEWHERE_GAIN`.
     """
     changes = {
         end: table.rules[place - 1 if end >= rule.first else place].candidate
@@ -108,7 +111,9 @@ def decisions_of(
         if rivals:
             weight = (1 + math.log2(size + 1)) * (CROSSOVER_WEIGHT if size in changes else 1)
             few = tuple(filter(None, rivals))
-            yield Decision(key, communicator, size, choice, few, weight, gain)
+            is_wary = choice == NATIVE_CANDIDATE and not table.confirmed
+            least = max(gain, ELSEWHERE_GAIN) if is_wary else gain
+            yield Decision(key, communicator, size, choice, few, weight, least)
 
 
 def _best_other(

@@ -17,14 +17,15 @@ static int is_due(int *calls) {
     return before > 0 && (before & (before - 1)) == 0;
 }
 
-int coll_early_tree_begin(const struct coll_comm *cc, const void *owner, int root,
-                          struct early_tree *tree) {
+int coll_early_tree_begin(const struct coll_call *call, const struct coll_comm *cc,
+                          const void *owner, struct early_tree *tree) {
     void *calls = NULL;
-    *tree = (struct early_tree){.arrivals = coll_learned_begin(cc)};
+    *tree = (struct early_tree){.arrivals = coll_learned_begin(call, cc)};
     if (tree->arrivals != NULL)
         COLL_TRY(coll_comm_agreed_state(cc, owner, sizeof(int), &calls));
     tree->is_due = calls != NULL && is_due(calls);
-    return coll_early_ranks_find(cc, tree->arrivals, root, EARLY_TREE_LATE_MOST, &tree->ranks);
+    return coll_early_ranks_find(cc, tree->arrivals, call->root, EARLY_TREE_LATE_MOST,
+                                 &tree->ranks);
 }
 
 /*
@@ -34,7 +35,7 @@ int coll_early_tree_begin(const struct coll_comm *cc, const void *owner, int roo
 static int tell(const struct coll_comm *cc, struct learned_order *arrivals) {
     COLL_TRY(PMPI_Barrier(cc->comm));
     coll_learned_end(arrivals);
-    arrivals->levels[cc->rank] = (unsigned char)coll_learned_own(arrivals);
+    coll_learned_note(arrivals, cc->rank, coll_learned_own(arrivals));
     return PMPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, arrivals->levels, 1,
                           MPI_UNSIGNED_CHAR, cc->comm);
 }

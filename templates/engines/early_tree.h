@@ -24,8 +24,8 @@ struct early_tree {
  * A call with this root begins, and ends: with what went wrong in between, which is returned. After
  * an error, this rank tells nothing. Calls are counted for each `owner`, an address of a routine.
  */
-int coll_early_tree_begin(const struct coll_comm *cc, const void *owner, int root,
-                          struct early_tree *tree);
+int coll_early_tree_begin(const struct coll_call *call, const struct coll_comm *cc,
+                          const void *owner, struct early_tree *tree);
 int coll_early_tree_end(const struct coll_comm *cc, struct early_tree *tree, int error);
 
 /*

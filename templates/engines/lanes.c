@@ -163,8 +163,8 @@ static void learn(struct lanes *lanes, int lane, int tag) {
     for (int which = 0; which < 2; ++which) {
         const int number = told_by(lanes, lane, which);
         if (number < size_of(lanes, lanes->speaker))
-            lanes->arrivals->levels[rank_in(lanes, lanes->speaker, number)] =
-                (unsigned char)levels[which];
+            coll_learned_note(lanes->arrivals, rank_in(lanes, lanes->speaker, number),
+                              levels[which]);
     }
 }
 
@@ -367,7 +367,8 @@ static void find_order(struct lanes *lanes) {
     while (lanes->member[lanes->number] != lanes->cc->rank)
         ++lanes->number;
     const unsigned rounds = (unsigned)((most + 2 * lanes->count - 1) / (2 * lanes->count));
-    const unsigned turns = lanes->arrivals->turns++, parts = (unsigned)parted->parts;
+    const unsigned turns = lanes->arrivals == NULL ? 0 : lanes->arrivals->turns++;
+    const unsigned parts = (unsigned)parted->parts;
     lanes->speaker = (int)(turns % parts);
     lanes->first_told = (int)(turns / parts % rounds) * 2 * lanes->count;
     lanes->tag = arrival_tag(0, 0);
@@ -426,10 +427,10 @@ static int with_memory(struct lanes *lanes) {
 int coll_lanes_allreduce(const struct coll_call *call, const struct coll_comm *cc,
                          const struct coll_parted *parted, int segment_size) {
     struct lanes lanes = {
-        .call = call, .cc = cc, .parted = parted, .arrivals = coll_learned_begin(cc)};
+        .call = call, .cc = cc, .parted = parted, .arrivals = coll_learned_begin(call, cc)};
     lanes.order = malloc((size_t)cc->size * sizeof *lanes.order);
     int error = MPI_ERR_NO_MEM;
-    if (lanes.arrivals != NULL && lanes.order != NULL) {
+    if (lanes.order != NULL) {
         find_order(&lanes);
         find_segments(&lanes, segment_size);
         error = with_memory(&lanes);

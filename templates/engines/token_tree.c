@@ -35,6 +35,9 @@
  */
 enum { REPORT = 14, TOKEN = 15, FIRST = 16 };
 
+/* The acknowledgement of a child was there before this rank was. */
+enum { WAITS = 2 };
+
 /* The most ranks that can remember: their places fit twice into the tags of every MPI library. */
 enum { REMEMBERED_MOST = (32767 - FIRST) / 2 };
 
@@ -62,7 +65,7 @@ struct node {
     /* How far it is. */
     int missing;      /* children without acknowledgement */
     int reports;      /* that this rank has begun to receive; their numbers are as neighbours' */
-    char *here;       /* [neighbour] whether its acknowledgement has come */
+    char *here;       /* [neighbour] whether its acknowledgement has come, or WAITS for this rank */
     int token;        /* whether this rank has, or had, a token */
     int acknowledged; /* whether this rank told its parent or, with a branch's token, place 0 */
     int heir;         /* the child that got the token, or -1 */
@@ -241,7 +244,6 @@ static double patience_of(const struct node *node) {
 /* A message of a neighbour has come. */
 static int handle(struct node *node, int from, int tag, int *over) {
     const double now = PMPI_Wtime(), waited = now - node->changed;
-    node->changed = now;
     if (is_release(node, tag)) {
         *over = 1;
         COLL_TRY(await_operands(node, from));
@@ -254,14 +256,33 @@ static int handle(struct node *node, int from, int tag, int *over) {
         return has_branch(node) ? MPI_SUCCESS : expect(node, from);
     if (from == node->children && has_parent(node))
         return take_token(node, from);
-    if (waited > patience_of(node) && (node->moves & TOKEN_REMEMBERS))
+    const int came_later = node->here[from] != WAITS && waited > patience_of(node);
+    if (came_later && (node->moves & TOKEN_REMEMBERS))
         node->last = tag - FIRST - node->cc->size;
     if (node->began < 0)
         node->began = now;
     node->apart = now - node->began;
     node->here[from] = 1;
     --node->missing;
-    return add(node, room_for(node, from));
+    COLL_TRY(add(node, room_for(node, from)));
+    node->changed = PMPI_Wtime(); /* this rank was not waiting while it combined */
+    return MPI_SUCCESS;
+}
+
+/*
+ * Note which children wait for this rank: it did not wait for them, however long their data takes
+ * from now on. Only the root that moves in the next call asks for it.
+ */
+static int see_who_waits(struct node *node) {
+    if (!(node->moves & TOKEN_REMEMBERS) || (node->moves & TOKEN_GOES))
+        return MPI_SUCCESS;
+    for (int i = 0, found; i < node->children; ++i) {
+        COLL_TRY(PMPI_Iprobe(node->rank[i], MPI_ANY_TAG, node->comm, &found, MPI_STATUS_IGNORE));
+        if (found)
+            node->here[i] = WAITS;
+    }
+    node->changed = PMPI_Wtime();
+    return MPI_SUCCESS;
 }
 
 /* Where the release comes from along the tree, if this rank does not release itself. */
@@ -359,6 +380,7 @@ static int wait(struct node *node, int *which, MPI_Status *status, int *over) {
 
 static int run_node(struct node *node) {
     int over = 0;
+    COLL_TRY(see_who_waits(node));
     for (int i = 0; i < node->neighbours; ++i)
         COLL_TRY(expect(node, i));
     COLL_TRY(act(node, &over));

@@ -58,9 +58,10 @@ static const char *block_at(const void *blocks, int rank, MPI_Count count, MPI_D
 }
 
 /*
- * Whether the root's own block is sent from where it is to arrive: just what MPICH reports. Other
- * blocks may overlap what the root sends or receives of its own. That is forbidden, too, but MPICH
- * lets it pass on all ranks, and so the root may not be the only one to leave it to MPICH.
+ * Whether a rank's own block is sent from where it is to arrive, at the root, or in an allgather:
+ * just what MPICH reports. Other blocks may overlap what the rank sends or receives of its own.
+ * That is forbidden, too, but MPICH lets it pass on all ranks, and so this rank may not be the only
+ * one to leave it to MPICH.
  */
 static int overlaps_own(const struct coll_call *call, const struct coll_descriptor *descriptor,
                         int rank) {
@@ -101,15 +102,38 @@ static int valid_received(const struct coll_call *call, const struct coll_descri
     return valid_buffer(call->recvbuf, count, call->recv_type, call->comm);
 }
 
+/*
+ * The same where blocks differ in length. If all are exchanged, the two sides are one if they have
+ * the same arrays; else only the own block of this rank is on both.
+ */
+static int overlaps_uneven(const struct coll_call *call, const struct coll_descriptor *descriptor,
+                           int rank) {
+    const struct coll_blocks *sent = &call->send_blocks, *received = &call->recv_blocks;
+    if (descriptor->reduces)
+        return coll_count_of(received, rank) > 0 &&
+               overlap(call->sendbuf, call->recv_type, call->recvbuf, call->recv_type);
+    if (call->send_type != call->recv_type || coll_count_of(received, rank) <= 0)
+        return 0;
+    if (descriptor->send == COLL_ALL)
+        return sent->counts == received->counts && sent->large_counts == received->large_counts &&
+               sent->displacements == received->displacements &&
+               sent->large_displacements == received->large_displacements &&
+               overlap(call->sendbuf, call->send_type, call->recvbuf, call->recv_type);
+    return call->send_count > 0 &&
+           overlap(
+               call->sendbuf, call->send_type,
+               block_at(call->recvbuf, 1, coll_displacement_of(received, rank), call->recv_type),
+               call->recv_type);
+}
+
 /* Whether both sides of a call on this rank are in one buffer, and may not be. */
 static int overlaps(const struct coll_call *call, const struct coll_descriptor *descriptor,
                     int rank) {
     if (descriptor->send == COLL_NOTHING)
         return 0;
     if (descriptor->uneven)
-        return descriptor->reduces && coll_count_of(&call->recv_blocks, rank) > 0 &&
-               overlap(call->sendbuf, call->recv_type, call->recvbuf, call->recv_type);
-    if (descriptor->rooted && !descriptor->reduces)
+        return overlaps_uneven(call, descriptor, rank);
+    if (!descriptor->reduces && (descriptor->rooted || descriptor->send == COLL_ONE))
         return overlaps_own(call, descriptor, rank);
     return overlap(call->sendbuf, descriptor->reduces ? call->recv_type : call->send_type,
                    call->recvbuf, call->recv_type);

@@ -106,13 +106,14 @@ static int leave_world(MPI_Comm comm, int key, void *attribute, void *extra) {
     (void)attribute;
     (void)extra;
     atomic_store(&world_over, 1);
+    if (atomic_load(&sessions) > 0) { /* their threads may be in meetings */
+        coll_comm_leave_world();
+        return MPI_SUCCESS;
+    }
 #ifdef COLL_ADAPTIVE
     coll_leave_meetings();
 #endif
-    if (atomic_load(&sessions) > 0)
-        coll_comm_leave_world();
-    else
-        coll_comm_finalize();
+    coll_comm_finalize();
     return MPI_SUCCESS;
 }
 

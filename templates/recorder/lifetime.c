@@ -134,3 +134,25 @@ MAKES(MPI_Dist_graph_create_adjacent,
       (MPI_Comm comm, int in, const int sources[], const int in_weights[], int out,
        const int targets[], const int out_weights[], MPI_Info info, int reorder, MPI_Comm *made),
       (comm, in, sources, in_weights, out, targets, out_weights, info, reorder, made), made)
+MAKES(MPI_Comm_accept, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+      (port, info, root, comm, made), made)
+MAKES(MPI_Comm_connect, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+      (port, info, root, comm, made), made)
+MAKES(MPI_Comm_join, (int socket, MPI_Comm *made), (socket, made), made)
+MAKES(MPI_Comm_spawn,
+      (const char *command, char *words[], int count, MPI_Info info, int root, MPI_Comm comm,
+       MPI_Comm *made, int errors[]),
+      (command, words, count, info, root, comm, made, errors), made)
+MAKES(MPI_Comm_spawn_multiple,
+      (int commands, char *command[], char **words[], const int counts[], const MPI_Info info[],
+       int root, MPI_Comm comm, MPI_Comm *made, int errors[]),
+      (commands, command, words, counts, info, root, comm, made, errors), made)
+#if MPI_VERSION >= 4
+MAKES(MPI_Comm_create_from_group,
+      (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made),
+      (group, tag, info, handler, made), made)
+MAKES(MPI_Intercomm_create_from_groups,
+      (MPI_Group group, int leader, MPI_Group peers, int remote, const char *tag, MPI_Info info,
+       MPI_Errhandler handler, MPI_Comm *made),
+      (group, leader, peers, remote, tag, info, handler, made), made)
+#endif

@@ -1,5 +1,6 @@
 /* Call sites: the module that a call is in, and where in it; found once for each address. */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -14,15 +15,28 @@ static size_t hash_of(const void *address) {
     return (size_t)((uint64_t)(uintptr_t)address * 0x9E3779B97F4A7C15u >> 50) % PLACES;
 }
 
+static int find(const char *at, Dl_info *info, uintptr_t *shift) {
+#ifdef RTLD_DL_LINKMAP
+    struct link_map *map = NULL;
+    const int found = dladdr1(at, info, (void **)&map, RTLD_DL_LINKMAP);
+    *shift = found == 0 || map == NULL ? 0 : (uintptr_t)map->l_addr;
+#else
+    const int found = dladdr(at, info);
+    *shift = found == 0 ? 0 : (uintptr_t)info->dli_fbase;
+#endif
+    return found;
+}
+
 /* An address is the one after the call; the byte before it belongs to the line of the call. */
 static void describe(struct recorder_site *site, const void *address) {
     Dl_info info;
     const char *at = (const char *)address - 1;
     const char *name = "unknown";
-    if (dladdr(at, &info) != 0 && info.dli_fname != NULL) {
+    uintptr_t shift; /* from addresses in the file to those in memory; 0 if the file's are fixed */
+    if (find(at, &info, &shift) != 0 && info.dli_fname != NULL) {
         const char *slash = strrchr(info.dli_fname, '/');
         name = slash == NULL ? info.dli_fname : slash + 1;
-        site->offset = (uint64_t)(at - (const char *)info.dli_fbase);
+        site->offset = (uint64_t)((uintptr_t)at - shift);
     }
     strncpy(site->module, name, RECORDER_MODULE - 1);
 }

@@ -8,6 +8,7 @@ import pytest
 
 from stagegen.cli._sbatch import job_script
 from stagegen.errors import InputError
+from stagegen.measure.launch.slurm import nodes_of
 from stagegen.topology import load_topology
 
 TEXT = """\
@@ -35,7 +36,7 @@ def test_the_job_has_the_nodes_of_the_ranks_and_a_signal_before_its_limit(script
     assert lines[0] == "#!/bin/bash"
     assert set(lines) >= {
         "#SBATCH --nodes=3",
-        "#SBATCH --ntasks-per-node=2",
+        "#SBATCH --ntasks=4",
         "#SBATCH --nodelist=node-b,a,c",
         "#SBATCH --time=30",
         "#SBATCH --signal=B:TERM@120",
@@ -44,6 +45,39 @@ def test_the_job_has_the_nodes_of_the_ranks_and_a_signal_before_its_limit(script
         *("exec", "stagegen", "tune", "--topology", "my cluster.yaml"),
         *("--launcher", "slurm", "--resume"),
     ]
+
+
+def test_hosts_with_different_numbers_of_ranks_need_no_more_cpus_than_they_have(script):
+    """With ``--ntasks-per-node=2``, Slurm would want two CPUs of b and c, too."""
+    assert not [line for line in script("tune") if "per-node" in line]
+
+
+def test_hosts_with_as_many_ranks_have_them_each(tmp_path):
+    file = tmp_path / "t.yaml"
+    file.write_text(TEXT.replace("b: {", "b: {slots: 2, ").replace("[b, a, c, a]", "[b, a, b, a]"))
+    lines = job_script(load_topology(file), ("tune",), "30").splitlines()
+    assert "#SBATCH --ntasks-per-node=2" in lines
+
+
+@pytest.mark.parametrize(
+    ("address", "node"),
+    [
+        ("n7", "n7"),
+        ("root@n7", "n7"),
+        ("b.cluster.example", "b"),
+        ("root@10.0.0.4", "b"),
+        ("c.cluster.example", "c.cluster.example"),
+    ],
+)
+def test_the_script_asks_for_the_node_that_the_launcher_will_find(
+    tmp_path, monkeypatch, address, node
+):
+    file = tmp_path / "t.yaml"
+    file.write_text(TEXT.replace("root@node-b", address).replace("[b, a, c, a]", "[b]"))
+    topology = load_topology(file)
+    assert f"#SBATCH --nodelist={node}" in job_script(topology, ("tune",), "30").splitlines()
+    monkeypatch.setenv("SLURM_JOB_NODELIST", node)
+    assert nodes_of(topology, ("b",)) == [node]
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from stagegen.errors import InputError
+from stagegen.measure.launch import registry
 from stagegen.measure.launch.lab import process
 from stagegen.measure.launch.lab.process import why_no_lab
 from stagegen.measure.launch.local import LocalLauncher
@@ -15,6 +17,7 @@ from stagegen.measure.launch.registry import (
     launcher_names,
     make_launcher,
     register,
+    with_mpi_of,
 )
 from stagegen.measure.launch.ssh import why_unresolved
 
@@ -100,6 +103,63 @@ def own_launcher(tmp_path, monkeypatch):
     (told / "METADATA").write_text("Name: pigeons\nVersion: 1\n")
     (told / "entry_points.txt").write_text("[stagegen.launchers]\npigeons = pigeons:make\n")
     monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Install a package of a user's with a launcher named pigeons."""
+
+    def install(source: str) -> None:
+        (tmp_path / "coop.py").write_text(source)
+        told = tmp_path / "coop-1.dist-info"
+        told.mkdir()
+        (told / "METADATA").write_text("Name: coop\nVersion: 1\n")
+        (told / "entry_points.txt").write_text("[stagegen.launchers]\npigeons = coop:make\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "coop", raising=False)
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("import nowhere_at_all\n", "No module named 'nowhere_at_all'"),
+        ("def make():\n    pass\n", "takes 0 positional arguments"),
+        ("def make(mpiexec):\n    return None\n", "has no attribute 'name'"),
+        (
+            "from stagegen.measure.launch.local import LocalLauncher as make\n",
+            "calls itself 'local'",
+        ),
+    ],
+)
+def test_a_users_launcher_that_cannot_be_made_is_an_input_error(package, source, why):
+    package(source)
+    with pytest.raises(InputError, match=f"the launcher pigeons .*{why}"):
+        make_launcher("pigeons")
+
+
+OTHER_FIELDS = """\
+from dataclasses import dataclass
+from pathlib import Path
+
+@dataclass(frozen=True)
+class Pigeons:
+    path: Path | None
+    name: str = "pigeons"
+
+def make(mpiexec):
+    return Pigeons(mpiexec)
+"""
+
+
+def test_a_users_launcher_need_not_keep_the_mpiexec_in_a_field_of_that_name(
+    package, monkeypatch, tmp_path
+):
+    package(OTHER_FIELDS)
+    monkeypatch.setattr(registry, "mpiexec_beside", lambda toolchain: tmp_path / "mpiexec")
+    made = with_mpi_of(make_launcher("pigeons"), SimpleNamespace())
+    assert made.path == tmp_path / "mpiexec"
 
 
 @pytest.mark.usefixtures("own_launcher")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from stagegen.errors import InputError, LaunchError
+from stagegen.measure.launch import openmpi
 from stagegen.measure.launch.base import Environment, Job
 from stagegen.measure.launch.command_lines import HANDED_OVER, hydra_command
 from stagegen.measure.launch.hydra import HydraLauncher
 from stagegen.measure.launch.lab import init_process as lab_init
 from stagegen.measure.launch.lab.launcher import lab_command
-from stagegen.measure.launch.local import local_command
+from stagegen.measure.launch.local import LocalLauncher, local_command
 from stagegen.measure.launch.mpi import VARIABLE, Mpi, find_mpi
+from stagegen.measure.launch.openmpi import OpenMpiLauncher
 
 MPICH = Mpi("mpich", "4.3.2", Path("/opt/mpich/bin/mpiexec"))
 OPENMPI = Mpi("openmpi", "5.0.10", Path("/opt/openmpi/bin/mpiexec"))
@@ -71,6 +74,47 @@ def test_what_open_mpi_is_asked_to_hand_over_goes_another_way(cluster, monkeypat
     assert not [word for word in given if word.startswith("MISSING")]
     (preloaded,) = (word for word in given if word.startswith("LD_PRELOAD="))
     assert preloaded.removeprefix("LD_PRELOAD=").split(":")[-1] == "/lib/recorder.so"
+
+
+def test_local_ranks_of_open_mpi_get_what_is_to_be_handed_over(monkeypatch):
+    monkeypatch.setenv(HANDED_OVER, "GIVEN=a=b;MISSING")
+    words = local_command(OPENMPI, Job(("prog",), mpi="openmpi"), 3)
+    given = [then for word, then in pairwise(words) if word == "-x"]
+    assert "GIVEN=a=b" in given
+    assert not [word for word in given if word.startswith("MISSING")]
+
+
+@pytest.mark.parametrize("launcher", [OpenMpiLauncher, LocalLauncher])
+def test_mpirun_does_not_see_the_list_that_it_refuses_beside_x(cluster, monkeypatch, launcher):
+    monkeypatch.setenv(HANDED_OVER, "GIVEN=1")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    started = []
+    module = sys.modules[launcher.__module__]
+    monkeypatch.setattr(module, "find_mpi", lambda *_: OPENMPI)
+    monkeypatch.setattr(
+        module, "start_mpiexec", lambda *words, **more: started.append((words, more))
+    )
+    launcher().start(Job(("prog",), mpi="openmpi"), cluster(SLOTS))
+    ((words, more),) = started
+    assert after(words[0], "-x").startswith("GIVEN=1")
+    assert more == {"without": {HANDED_OVER}}
+
+
+def test_in_an_allocation_mpirun_of_open_mpi_is_given_the_names_of_nodes(cluster, monkeypatch):
+    text = SLOTS.replace(
+        "  a: {slots: 2}", "  a: {slots: 2, address: 10.0.0.3}\n  b: {address: me@n7}"
+    )
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "a,n7")
+    started = []
+    monkeypatch.setattr(openmpi, "find_mpi", lambda *_: OPENMPI)
+    monkeypatch.setattr(openmpi, "start_mpiexec", lambda *words, **_: started.append(words[0]))
+    launcher, topology = OpenMpiLauncher(), cluster(text)
+    assert launcher.why_unavailable(topology) is None
+    launcher.start(Job(("prog",), mpi="openmpi"), topology)
+    assert after(started[0], "--host") == "a:1,n7:1,a:1"
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "a")
+    assert "not in this allocation: b" in str(launcher.why_unavailable(topology))
 
 
 def test_a_recorder_comes_before_what_the_program_preloads(cluster, monkeypatch):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from stagegen.measure.doctor import visit as visits
 from stagegen.measure.doctor.facts import Clocks, Facts, read_clocks, read_facts
 from stagegen.measure.doctor.judge import Case, judge
 from stagegen.measure.doctor.visit import Visit, run_job
@@ -133,6 +135,45 @@ def test_a_job_that_fails_is_reported_with_its_reason():
     found = {one.check: one for one in judge(replace(CASE, visit=seen))}
     assert found["ranks"].status == "fail"
     assert "no answer within 90 s" in found["ranks"].what
+
+
+@pytest.mark.parametrize(("ranks", "told"), [(1, "each rank is alone"), (3, "it has 3 ranks")])
+def test_ranks_that_do_not_find_each_other_are_a_failure(monkeypatch, tmp_path, ranks, told):
+    """Each rank that is alone answers as rank 0 of a job of one."""
+    clocks = ", ".join(["[0, 0]"] * ranks)
+
+    def run(launcher, topology, job, patience):
+        if job.program[0] == "sh":
+            token = Path(job.program[4]).read_text()
+            lines = (
+                f"doctor\trank={rank}\tname={name}\tslurm=\tmachine={name}\tcpus=4\ttoken={token}"
+                "\tloads=yes\tgovernor=\ttraffic=7"
+                for rank, name in enumerate(HOSTS)
+            )
+            return "\n".join(lines), ""
+        return f'{{"mpi": "MPICH", "clocks": [{clocks}]}}\n' * TOPOLOGY.rank_count, ""
+
+    monkeypatch.setattr(visits, "run_job", run)
+    monkeypatch.setattr(visits, "_build", lambda toolchain, folder: folder / "doctor")
+    toolchain = SimpleNamespace(flavour="mpich")
+    seen = visits.visit(LocalLauncher(), TOPOLOGY, toolchain, tmp_path)
+    found = {one.check: one for one in judge(replace(CASE, visit=seen))}
+    assert (found["ranks"].status, found["clock"].status) == ("fail", "warn")
+    assert told in found["ranks"].what
+
+
+def test_a_host_without_the_folder_lacks_the_program_and_maybe_not_the_library():
+    found = troubles(with_b(token="", loads="no: not found"))
+    assert found == {"folder": ("fail", ("b",)), "library": ("warn", ())}
+
+
+def test_the_advice_for_a_silent_host_fits_the_launcher():
+    seen = Visit("token", {"a": HEALTHY["a"]}, {"b": "", "c": ""}, None)
+    of_slurm = replace(CASE.environment, launcher="slurm")
+    for environment, word in ((CASE.environment, "log in"), (of_slurm, "srun")):
+        case = replace(CASE, environment=environment, visit=seen)
+        first = next(iter(judge(case)))
+        assert word in (first.advice or "")
 
 
 LINE = (

@@ -153,6 +153,7 @@ static const struct {
 #ifdef OPEN_MPI /* 4.1 */
     {"allgatherv", "negative count"},
 #else /* MPICH 4.3 */
+    {"allreduce", "negative count"},
     {"reduce", "negative count"},
     {"reduce_scatter_block", "negative count"},
 #endif
@@ -332,6 +333,46 @@ static void make_mistake(const struct collective *collective) {
     PMPI_Barrier(comm);
 }
 
+/* The result of this operation of MPICH is one int. Of one rank, it copies all. */
+static void compare_operands(void) {
+#ifdef MPIX_EQUAL
+    int result[COUNT] = {0};
+    if (size == 1)
+        return;
+    for (int i = 0; i < COUNT; ++i)
+        buffer[i] = i;
+    EXPECT(MPI_Allreduce(buffer, result, COUNT, MPI_INT, MPIX_EQUAL, comm) == MPI_SUCCESS);
+    EXPECT(result[0] == 1 && result[1] == 0);
+    buffer[COUNT - 1] = rank;
+    EXPECT(MPI_Reduce(buffer, result, COUNT, MPI_INT, MPIX_EQUAL, 0, comm) == MPI_SUCCESS);
+    EXPECT(rank != 0 || (result[0] == 0 && result[1] == 0));
+#endif
+}
+
+/* An allgather from the own block's place. Each rank has another one: none may go another way. */
+static void gather_in_place(void) {
+    struct arguments wrong = correct();
+    wrong.send = (int *)wrong.recv + rank * COUNT;
+    if (size > 1)
+        compare(find("allgather"), "own block at its place", &wrong);
+}
+
+/* One buffer and the same arrays for both sides: each rank sees that it is wrong. */
+static void exchange_in_one_buffer(void) {
+#ifndef OPEN_MPI
+    int counts[PEERS_MOST], displacements[PEERS_MOST];
+    for (int i = 0; i < size; ++i) {
+        counts[i] = COUNT;
+        displacements[i] = i * COUNT;
+    }
+    const int native = PMPI_Alltoallv(buffer, counts, displacements, MPI_INT, buffer, counts,
+                                      displacements, MPI_INT, comm);
+    const int ours = MPI_Alltoallv(buffer, counts, displacements, MPI_INT, buffer, counts,
+                                   displacements, MPI_INT, comm);
+    EXPECT(class_of(native) == class_of(ours));
+#endif
+}
+
 static void go_on(void) {
     printf("went on\n");
     fflush(stdout);
@@ -358,6 +399,9 @@ int main(int argc, char **argv) {
         truncate_message(collective);
     } else {
         compare_all();
+        compare_operands();
+        gather_in_place();
+        exchange_in_one_buffer();
         no_communicator();
         freed_communicator(handler);
     }

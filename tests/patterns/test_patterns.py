@@ -321,12 +321,13 @@ def test_merging_at_several_thresholds_is_as_merging_at_each(drawn):
         assert got == one_after_the_other(all_of_them, at)
 
 
-def test_no_two_patterns_are_compared_twice_whatever_the_thresholds(monkeypatch):
+def test_a_pattern_is_compared_with_all_before_it_at_once_whatever_the_thresholds(monkeypatch):
+    """Thousands of patterns, as of a sort whose counts differ in each call, take seconds."""
     compared = []
+    place = sys.modules["stagegen.patterns.difference"]._Place
+    apart = place._apart
     monkeypatch.setattr(
-        sys.modules["stagegen.patterns.difference"],
-        "difference",
-        lambda *pair: compared.append(pair) or difference(*pair),
+        place, "_apart", lambda *words: compared.append(len(found := apart(*words))) or found
     )
     count = 30
     many = [
@@ -334,10 +335,16 @@ def test_no_two_patterns_are_compared_twice_whatever_the_thresholds(monkeypatch)
         for site in "ab"
         for k in range(count)
     ]
-    found = merged_at(many, (0.0, 0.01, 0.02, 0.05, 0.1))
-    assert [len(of_it) for of_it in found.values()] == [2 * count] * 5
-    assert len(compared) == 2 * count * (count - 1) // 2
+    merged = merged_at(many, (0.0, 0.01, 0.02, 0.05, 0.1))
+    assert [len(of_it) for of_it in merged.values()] == [2 * count] * 5
+    assert compared == [*range(count), *range(count)]
     assert many[0].array is many[0].array
+
+
+def test_patterns_of_other_numbers_of_ranks_stay_apart():
+    two = Pattern("two", "alltoallv", ((0, 5), (5, 0)))
+    three = Pattern("three", "alltoallv", ((0, 5, 5), (5, 0, 5), (5, 5, 0)))
+    assert len(merged([two, three], 1.0)) == 2
 
 
 @examples(60)

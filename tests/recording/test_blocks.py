@@ -91,6 +91,27 @@ def test_a_pattern_is_not_made_anew_for_each_of_its_calls(monkeypatch):
     assert len(made_ones) == 2
 
 
+def test_the_counts_of_equal_calls_are_read_once(monkeypatch):
+    """Hundreds of thousands of calls with the same counts are usual."""
+    plain, read = Rank.counts_at, []
+
+    def counted(self, place):
+        read.append(place)
+        return plain(self, place)
+
+    monkeypatch.setattr(Rank, "counts_at", counted)
+    once = blocks_of(made([("alltoallv", ROWS, COLUMNS)])).patterns
+    least = len(read)
+    often = made([("alltoallv", ROWS, COLUMNS)] * 200)
+    for rank in often.ranks:  # the recorder keeps equal counts once
+        for side in ("send_counts", "recv_counts"):
+            rank.events[side] = rank.events[side][0]
+    (pattern,) = blocks_of(often).patterns
+    assert pattern.sizes == once[0].sizes
+    assert len(pattern.calls) == 200
+    assert len(read) == 2 * least
+
+
 def test_in_place_a_rank_sends_what_it_receives():
     symmetric = [[0, 1, 2], [1, 0, 5], [2, 5, 0]]
     (pattern,) = blocks_of(made([("alltoallv", None, symmetric)])).patterns

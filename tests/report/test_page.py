@@ -13,6 +13,7 @@ from stagegen.report.page import render_report
 from stagegen.tune.decision import NATIVE_CANDIDATE, DecisionTable, Rule, Table
 from stagegen.tune.field import Sample
 from stagegen.tune.plan import Outcome
+from stagegen.tune.shapes import Range
 from stagegen.tune.tuner import Tuned
 from tests.measure.fakes import ENVIRONMENT
 from tests.strategies import make_topology
@@ -29,15 +30,15 @@ def test_an_emulated_network_is_told_whatever_the_launcher_is_called(emulated):
 
 
 def page_of(
-    table: Table, *, is_representative: bool = True, failures: tuple[Failure, ...] = ()
+    *tables: Table, is_representative: bool = True, failures: tuple[Failure, ...] = ()
 ) -> str:
-    """Return the page of a broadcast that has one table and one measured size."""
+    """Return the page of a broadcast with these tables and one measured size."""
     topology, catalogue = make_topology([2, 2], [0]), load_catalogue()
     decision = DecisionTable(
-        topology.name, topology.hash, catalogue.hash, is_representative, (table,)
+        topology.name, topology.hash, catalogue.hash, is_representative, tables
     )
     samples = {64: {NATIVE_CANDIDATE: Sample((1e-3, 2e-3)), RING: Sample((1e-3, 1e-3))}}
-    outcome = Outcome("bcast", "whole", (table,), samples, failures)
+    outcome = Outcome("bcast", "whole", tables[:1], samples, failures)
     return render_report(topology, catalogue, Tuned(decision, (outcome,), ()), [ENVIRONMENT])
 
 
@@ -74,6 +75,17 @@ def test_the_page_marks_times_that_have_no_interval_of_the_width_that_was_asked_
         "native": "",
         "linear": "not within 2 %",
     }
+
+
+def test_the_page_shows_once_what_serves_the_measured_shape_and_those_nearby():
+    own = Table.exactly("bcast", "hosts", 4, 4, RULES)
+    near = replace(own, hosts=Range(2, None), confirmed=False)
+    same = " ".join(page_of(own, near).split())
+    assert "2 or more hosts: measured with 4x1, else predicted and not confirmed" in same
+    assert "4 hosts: measured<" not in same
+    weaker = " ".join(page_of(own, replace(near, rules=RULES[:1])).split())
+    assert "1 ranks on each of 4 hosts: measured<" in weaker
+    assert "2 or more hosts: predicted from 4x1, not confirmed" in weaker
 
 
 @pytest.mark.parametrize("is_representative", [True, False])

@@ -196,3 +196,13 @@ def test_a_budget_ends_between_parts_of_a_look_and_what_was_seen_counts():
     (outcome,) = tuned.outcomes
     assert len(outcome.samples[4096]) > LATE_TOGETHER
     assert tuned.decision.tables
+
+
+def test_what_is_left_of_a_launch_goes_on_with_further_experiments():
+    model = Model(lambda _candidate, _size: 1.0)
+    source = Experiments(model)
+    asked = replace(request(RING, PAIR, repetitions=2), timing=LATE, launch=1)
+    left = replace(asked, candidates=(PAIR,), first=4)
+    for one in (asked, asked, left, left):
+        assert source.measure(one).request == one
+    assert [one.first for one in model.asked] == [0, 2, 4, 6]

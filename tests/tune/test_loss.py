@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,12 @@ def test_the_log_of_a_tuning_has_the_times_of_each_of_its_tables():
     measured = names_of_tables(topology, Options.from_json(header).communicators)
     for collective, *of_table in by_key(table):
         assert (collective, measured[tuple(of_table)]) in times.places
+
+
+def test_a_key_stands_for_the_table_of_the_measured_shape():
+    own = Table.exactly("bcast", "hosts", 4, 4, (Rule(0, RING),))
+    near = replace(own, rules=(Rule(0, NATIVE),), confirmed=False)
+    decision = DecisionTable("c", "0" * 64, "1" * 64, True, (own, near))
+    assert by_key(decision) == {("bcast", "hosts", 4, 4): own}
+    alone = replace(decision, tables=(near,))
+    assert by_key(alone) == {("bcast", "hosts", 4, 4): near}

@@ -49,7 +49,8 @@ def test_a_job_of_uneven_hosts_is_one_that_the_cluster_has():
 def test_what_no_table_can_serve_is_told_apart(kind, ranks, hosts):
     unknown = replace(ON_ALL, communicator=kind, ranks=ranks, hosts=hosts, seconds=3.0)
     program = program_of([ON_ALL, unknown], CLUSTER)
-    assert (program.seconds, program.covered, program.unknown) == (4.0, 1.0, 3.0)
+    spent = 1.0 * 16, 3.0 * ranks
+    assert (program.seconds, program.covered, program.unknown) == (sum(spent), *spent)
     with pytest.raises(InputError, match="no call that a table could serve"):
         program_of([unknown], CLUSTER)
 
@@ -66,6 +67,14 @@ def test_what_takes_next_to_no_time_is_left_out():
     program = program_of([*little, ON_ALL], CLUSTER)
     assert program.wanted == (Wanted("alltoall", "whole", (4096,)),)
     assert program.covered >= (1 - LEFT_OUT) * program.seconds
+
+
+def test_calls_of_many_ranks_count_as_often():
+    """All of 64 ranks are in one call for 1 s, and each is in a call with another one for 9 s."""
+    pairs = [replace(ON_ALL, communicator="hosts", ranks=2, hosts=2, seconds=8 * 9.0)]
+    program = program_of([ON_ALL, *pairs], CLUSTER)
+    assert [one.communicator for one in program.wanted] == ["2x1", "whole"]
+    assert program.seconds == 16 * 1.0 + 16 * 9.0
 
 
 def test_calls_that_take_no_time_at_all_are_not_lost():

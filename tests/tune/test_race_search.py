@@ -483,3 +483,19 @@ def test_a_log_that_ends_too_early_is_no_decision():
     search(Recorder(noisy(1), records), ALGORITHMS)
     with pytest.raises(MeasurementError, match="the log lacks"):
         search(LogSource(records[:-1]), ALGORITHMS)
+
+
+def test_one_lucky_look_does_not_keep_the_others_from_their_trial():
+    """One call takes 0.4 of what all others do, as it happens with short messages."""
+    racers = (*candidates(5), NATIVE)
+    seen = {racer: [1e-3, 1.1e-3] for racer in racers}
+    seen[racers[4]] = [4e-4, 9.5e-4]
+    costs = dict(zip(racers, [0.7, 0.8, 0.8, 0.8, 0.9, 0.9], strict=True))
+    model = Model(lambda c, size: 1e-3 * costs[c])
+    asked, field = request(*racers), Field(racers, (frozenset(racers),))
+    tried = try_short(model, asked, field, seen)
+    assert racers[4] in tried
+    assert len(tried) > 3
+    point = Point(field, seen, tried)
+    name_finalists(point, [])
+    assert racers[0] in point.finalists

@@ -75,11 +75,24 @@ def test_no_table_serves_an_intercommunicator():
     assert [(one["communicator"], one["hosts"]) for one in calls] == [("other", None)]
 
 
-def test_calls_that_the_library_leaves_to_mpi_are_left_out():
+@pytest.mark.parametrize("changes", [{"size": 1 << 31}, {"collective": "alltoallw"}])
+def test_calls_that_the_library_leaves_to_mpi_count_as_what_no_table_serves(changes):
+    """Else the summary would say that tuning covers all of the program's time."""
     found = profile_of(recording([ALL], OWN))
     (row,) = found.by_hosts
-    long = replace(found, by_hosts=(replace(row, size=1 << 31),))
-    assert trace_form(long, topology())["calls"] == []
+    more = replace(found, by_hosts=(row, replace(row, **changes)))
+    calls = trace_form(more, topology())["calls"]
+    assert [(one["communicator"], one["hosts"]) for one in calls] == [
+        ("cluster", 6),
+        ("other", None),
+    ]
+
+
+def test_the_blocks_of_an_alltoallv_are_known():
+    found = profile_of(recording([ALL], OWN))
+    (row,) = found.by_hosts
+    more = replace(found, by_hosts=(replace(row, collective="alltoallv", size=1 << 20),))
+    assert [one["bytes"] for one in trace_form(more, topology())["calls"]] == [1 << 20]
 
 
 def test_communicators_of_as_many_hosts_are_told_apart_by_their_names():

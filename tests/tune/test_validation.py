@@ -18,7 +18,9 @@ from stagegen.measure.records import (
     Request,
     Timing,
 )
+from stagegen.measure.statistics import MARGIN
 from stagegen.tune import Rule, Table
+from stagegen.tune.elsewhere import ELSEWHERE_GAIN
 from stagegen.tune.loss import Times
 from stagegen.tune.validation import CROSSOVER_WEIGHT, Decision, decisions_of, draw, judge
 from tests.measure.fakes import Model
@@ -33,6 +35,12 @@ def table(*rules):
 
 def decision(size=8, choice=RING, rivals=(NATIVE, TREE), weight=1.0):
     return Decision(KEY, "whole", size, choice, rivals, weight)
+
+
+def measured_at(size, **seconds):
+    candidates = tuple(Candidate(name) for name in seconds)
+    asked = Request("bcast", size, Timing(), True, 1, 1, candidates)
+    return Measurement(asked, tuple((s,) for s in seconds.values()))
 
 
 def found(made, sizes=(1, 64, 1024), times=None, may_serve=lambda *_: True):
@@ -53,14 +61,9 @@ def test_both_sides_of_a_crossover_are_measured_against_each_other():
 
 
 def test_the_best_alternative_is_the_fastest_of_the_nearest_size_that_may_serve():
-    def measured(size, **seconds):
-        candidates = tuple(Candidate(name) for name in seconds)
-        asked = Request("bcast", size, Timing(), True, 1, 1, candidates)
-        return Measurement(asked, tuple((s,) for s in seconds.values()))
-
     times = Times(
-        [measured(1, native=2.0, ring=1.0, tree=3.0, pair=4.0),
-         measured(1024, native=2.0, ring=1.0, tree=4.0, pair=3.0)]
+        [measured_at(1, native=2.0, ring=1.0, tree=3.0, pair=4.0),
+         measured_at(1024, native=2.0, ring=1.0, tree=4.0, pair=3.0)]
     )  # fmt: skip
     made = table(Rule(0, RING, alternatives=(TREE,)))
     by_time = found(made, times=times)
@@ -189,3 +192,14 @@ def test_a_check_is_asked_for_all_but_native():
     judge(source, decision(), 4)
     assert source.checked == [RING, TREE]
     assert isinstance(source.check("bcast", (RING,))[0], Check)
+
+
+def test_on_shapes_that_were_not_measured_native_holds_until_a_rival_gains_much():
+    made = replace(table(Rule(0, NATIVE)), confirmed=False)
+    times = Times([measured_at(64, native=2.0, ring=1.8)])
+    assert [
+        one.gain for one in decisions_of(KEY, made, "whole", (64,), times, lambda *_: True)
+    ] == [ELSEWHERE_GAIN]
+    ring = replace(table(Rule(0, RING)), confirmed=False)
+    (decided,) = decisions_of(KEY, ring, "whole", (64,), times, lambda *_: True)
+    assert decided.gain == MARGIN

@@ -15,71 +15,79 @@ const struct variant variants[] = {
     {1, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {11, {.segment_size = 512}}, /* allreduce hr1_switches */
-    {11, {.segment_size = 1024}}, /* allreduce hr1_switches */
-    {11, {.segment_size = 2048}}, /* allreduce hr1_switches */
-    {11, {.segment_size = 8192}}, /* allreduce hr1_switches */
-    {12, {.segment_size = 512}}, /* allreduce lanes */
-    {12, {.segment_size = 1024}}, /* allreduce lanes */
-    {12, {.segment_size = 2048}}, /* allreduce lanes */
-    {12, {.segment_size = 8192}}, /* allreduce lanes */
-    {12, {.segment_size = 16384}}, /* allreduce lanes */
-    {13, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 16384}}, /* allreduce lanes_switches */
-    {14, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {14, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {14, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {14, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {20, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {29, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {29, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {29, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {36, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {36, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {36, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {36, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {38, {.segment_size = 512}}, /* bcast topology_linear */
-    {38, {.segment_size = 1024}}, /* bcast topology_linear */
-    {38, {.segment_size = 2048}}, /* bcast topology_linear */
-    {38, {.segment_size = 8192}}, /* bcast topology_linear */
-    {38, {.segment_size = 16384}}, /* bcast topology_linear */
-    {45, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {45, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {45, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {45, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {50, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {51, {.arity = 3, .segment_size = 8192}}, /* reduce pipelined_kary */
-    {51, {.arity = 4, .segment_size = 512}}, /* reduce pipelined_kary */
-    {51, {.arity = 4, .segment_size = 1024}}, /* reduce pipelined_kary */
-    {51, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
-    {51, {.arity = 4, .segment_size = 16384}}, /* reduce pipelined_kary */
-    {53, {.segment_size = 512}}, /* reduce topology_linear */
-    {53, {.segment_size = 1024}}, /* reduce topology_linear */
-    {53, {.segment_size = 2048}}, /* reduce topology_linear */
-    {53, {.segment_size = 16384}}, /* reduce topology_linear */
-    {54, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {60, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {60, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {60, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {60, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {68, {.in_flight = 1}}, /* scatter throttled_linear */
-    {68, {.in_flight = 4}}, /* scatter throttled_linear */
+    {8, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
+    {14, {.segment_size = 512}}, /* allreduce hr1_switches */
+    {14, {.segment_size = 1024}}, /* allreduce hr1_switches */
+    {14, {.segment_size = 2048}}, /* allreduce hr1_switches */
+    {14, {.segment_size = 8192}}, /* allreduce hr1_switches */
+    {15, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {15, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {15, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {15, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {15, {.segment_size = 16384}}, /* allreduce lanes_switches */
+    {16, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {16, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {16, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {16, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {21, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {21, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {21, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {21, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {27, {.arity = 2, .patience = 200}}, /* allreduce token_tree_remembering */
+    {27, {.arity = 3, .patience = 200}}, /* allreduce token_tree_remembering */
+    {27, {.arity = 4, .patience = 0}}, /* allreduce token_tree_remembering */
+    {27, {.arity = 4, .patience = 2000}}, /* allreduce token_tree_remembering */
+    {28, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
+    {28, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
+    {28, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
+    {33, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {33, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {33, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {35, {.in_flight = 2}}, /* alltoall throttled_spreading */
+    {37, {.arity = 2}}, /* barrier fixed_tree */
+    {37, {.arity = 3}}, /* barrier fixed_tree */
+    {42, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {42, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {42, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {42, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {44, {.segment_size = 512}}, /* bcast topology_linear */
+    {44, {.segment_size = 1024}}, /* bcast topology_linear */
+    {44, {.segment_size = 2048}}, /* bcast topology_linear */
+    {44, {.segment_size = 8192}}, /* bcast topology_linear */
+    {44, {.segment_size = 16384}}, /* bcast topology_linear */
+    {50, {.radix = 3}}, /* reduce knomial */
+    {51, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {51, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {51, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {51, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {54, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {54, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {54, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {54, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {55, {.arity = 3, .segment_size = 8192}}, /* reduce pipelined_kary */
+    {55, {.arity = 4, .segment_size = 512}}, /* reduce pipelined_kary */
+    {55, {.arity = 4, .segment_size = 1024}}, /* reduce pipelined_kary */
+    {55, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
+    {55, {.arity = 4, .segment_size = 16384}}, /* reduce pipelined_kary */
+    {56, {.segment_size = 512}}, /* reduce topology_binary */
+    {56, {.segment_size = 1024}}, /* reduce topology_binary */
+    {56, {.segment_size = 2048}}, /* reduce topology_binary */
+    {56, {.segment_size = 16384}}, /* reduce topology_binary */
+    {57, {.segment_size = 512}}, /* reduce topology_linear */
+    {57, {.segment_size = 1024}}, /* reduce topology_linear */
+    {57, {.segment_size = 2048}}, /* reduce topology_linear */
+    {57, {.segment_size = 16384}}, /* reduce topology_linear */
+    {58, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {58, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {58, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {58, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {63, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {63, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {63, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {63, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
     {-1, {0}},
 };
 /* clang-format on */

@@ -49,7 +49,7 @@ static char *block_of(const struct gathering *all, int owner) {
 }
 
 static int own_level(const struct gathering *all) {
-    return all->arrivals == NULL ? 0 : coll_learned_own(all->arrivals);
+    return coll_learned_own(all->arrivals);
 }
 
 static int send(const struct gathering *all, int owner, int to, int level, MPI_Request *request) {
@@ -102,8 +102,7 @@ static int await(const struct gathering *all, int owner, int *level) {
     MPI_Status status;
     COLL_TRY(PMPI_Wait(&all->receives[owner], &status));
     *level = arrival_one(status.MPI_TAG);
-    if (all->arrivals != NULL)
-        all->arrivals->levels[rank_of(all, owner)] = (unsigned char)*level;
+    coll_learned_note(all->arrivals, rank_of(all, owner), *level);
     return MPI_SUCCESS;
 }
 
@@ -121,8 +120,7 @@ static int expect(const struct gathering *all) {
 static int gather(const struct gathering *all) {
     int level = own_level(all);
     COLL_TRY(expect(all));
-    if (all->arrivals != NULL)
-        all->arrivals->levels[all->cc->rank] = (unsigned char)level;
+    coll_learned_note(all->arrivals, all->cc->rank, level);
     COLL_TRY(is_early(all) ? pass_on(all, all->ranks.number, level) : give(all, level));
     for (int step = 0; step < steps(all); ++step) {
         const int owner = owner_in(all, step);
@@ -158,12 +156,11 @@ static int with_requests(struct gathering *all) {
 int allgather_pre_gathered_ring(const struct coll_call *call, const struct coll_comm *cc,
                                 const struct coll_parameters *parameters) {
     (void)parameters;
-    struct gathering all = {.call = call, .cc = cc, .arrivals = coll_learned_begin(cc)};
+    struct gathering all = {.call = call, .cc = cc, .arrivals = coll_learned_begin(call, cc)};
     int error = coll_early_ranks_find(cc, all.arrivals, MPI_PROC_NULL, cc->size, &all.ranks);
     if (error == MPI_SUCCESS)
         error = with_requests(&all);
-    if (all.arrivals != NULL)
-        coll_learned_end(all.arrivals);
+    coll_learned_end(all.arrivals);
     free(all.ranks.ranks);
     return error;
 }

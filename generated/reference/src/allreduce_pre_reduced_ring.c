@@ -95,10 +95,9 @@ static int give_away(const struct ring *ring) {
 
 /* Note what the owner of a block tells: its own level, and that of the late rank of its number. */
 static void learn(const struct ring *ring, int owner, int tag) {
-    ring->arrivals->levels[ring->order[owner]] = (unsigned char)arrival_one(tag);
+    coll_learned_note(ring->arrivals, ring->order[owner], arrival_one(tag));
     if (owner < ring->late)
-        ring->arrivals->levels[ring->order[ring->early + owner]] =
-            (unsigned char)arrival_other(tag);
+        coll_learned_note(ring->arrivals, ring->order[ring->early + owner], arrival_other(tag));
 }
 
 static int pass_on(const struct ring *ring, int owner, int tag) {
@@ -180,11 +179,11 @@ static int in_room(struct ring *ring, int segment_size) {
 int allreduce_pre_reduced_ring(const struct coll_call *call, const struct coll_comm *cc,
                                const struct coll_parameters *parameters) {
     const size_t p = (size_t)cc->size;
-    struct ring ring = {.call = call, .cc = cc, .arrivals = coll_learned_begin(cc)};
+    struct ring ring = {.call = call, .cc = cc, .arrivals = coll_learned_begin(call, cc)};
     ring.order = malloc(p * sizeof *ring.order);
     ring.receives = malloc(2 * p * sizeof *ring.receives);
     int error = MPI_ERR_NO_MEM;
-    if (ring.arrivals != NULL && ring.order != NULL && ring.receives != NULL) {
+    if (ring.order != NULL && ring.receives != NULL) {
         ring.sends = ring.receives + p;
         for (size_t i = 0; i < 2 * p; ++i)
             ring.receives[i] = MPI_REQUEST_NULL;

@@ -26,6 +26,7 @@ enum coll_why {
     COLL_WHY_NOTHING,
     COLL_WHY_INTER,    /* an intercommunicator */
     COLL_WHY_SINGLE,   /* of a single rank */
+    COLL_WHY_THREADS,  /* its ranks are threads (MPIX_Threadcomm_init) */
     COLL_WHY_UNLIKE,   /* odd_rank has another library, or other settings, than rank 0 */
     COLL_WHY_STRANGER, /* the host of odd_rank, odd_name, is not known */
     COLL_WHY_LIMIT,    /* some rank has as many private duplicates as it may have */

@@ -367,8 +367,20 @@ static int identify(MPI_Comm comm, struct coll_comm *cc) {
     return error;
 }
 
+/*
+ * Whether the ranks of a communicator are threads, as MPICH's may be: it has no duplicates, and its
+ * group is of processes.
+ */
+extern int PMPIX_Comm_test_threadcomm(MPI_Comm comm, int *flag) __attribute__((weak));
+
+static int has_threads(MPI_Comm comm, int *flag) {
+    *flag = 0;
+    return PMPIX_Comm_test_threadcomm == NULL ? MPI_SUCCESS
+                                              : PMPIX_Comm_test_threadcomm(comm, flag);
+}
+
 static int create(MPI_Comm comm, struct coll_comm *cc) {
-    int inter;
+    int inter, threads;
     cc->comm = MPI_COMM_NULL;
     cc->kind = COLL_KIND_NATIVE;
     cc->group = -1;
@@ -379,9 +391,10 @@ static int create(MPI_Comm comm, struct coll_comm *cc) {
     COLL_TRY(PMPI_Comm_test_inter(comm, &inter));
     COLL_TRY(PMPI_Comm_rank(comm, &cc->rank));
     COLL_TRY(PMPI_Comm_size(comm, &cc->size));
-    if (!inter && cc->size > 1)
+    COLL_TRY(has_threads(comm, &threads));
+    if (!inter && !threads && cc->size > 1)
         return identify(comm, cc);
-    cc->why = inter ? COLL_WHY_INTER : COLL_WHY_SINGLE;
+    cc->why = inter ? COLL_WHY_INTER : threads ? COLL_WHY_THREADS : COLL_WHY_SINGLE;
     return MPI_SUCCESS;
 }
 

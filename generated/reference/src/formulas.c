@@ -10,44 +10,34 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_allgather */
-        return COLL_ALLGATHER;
-    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_ALLGATHER;
-    case 34 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
-        return COLL_BCAST;
-    case 34 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return COLL_BCAST;
-    case 35 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return COLL_SCATTER;
-    case 35 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+    case 39 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
         return COLL_ALLGATHER;
-    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 40 * COLL_PARTS_MOST + 0: /* barrier_of_allreduce */
         return COLL_ALLREDUCE;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
+    case 47 * COLL_PARTS_MOST + 0: /* gather_of_reduce */
         return COLL_REDUCE;
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
-        return COLL_REDUCE;
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return COLL_ALLREDUCE;
+    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return COLL_REDUCE_SCATTER;
+    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+        return COLL_REDUCE_SCATTER;
+    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
-        return COLL_GATHER;
-    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
-        return COLL_REDUCE_SCATTER;
-    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return COLL_REDUCE_SCATTER;
-    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
-        return COLL_ALLREDUCE;
+    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+        return COLL_REDUCE_SCATTER_BLOCK;
     default:
         return COLL_COLLECTIVES;
     }
@@ -62,44 +52,34 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_allgather */
-        return n;
-    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 34 * COLL_PARTS_MOST + 0: /* bcast_of_halves */
-        return whole_quotient(n, 2);
-    case 34 * COLL_PARTS_MOST + 1: /* bcast_of_halves */
-        return whole_quotient(n + 1, 2);
-    case 35 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 35 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 47 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
-        return n;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 48 * COLL_PARTS_MOST + 1: /* reduce_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 49 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
-        return whole_quotient(n, 2);
-    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_allreduce */
+    case 39 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
+        return 1;
+    case 40 * COLL_PARTS_MOST + 0: /* barrier_of_allreduce */
+        return 1;
+    case 47 * COLL_PARTS_MOST + 0: /* gather_of_reduce */
         return n * p;
+    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return n;
+    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return whole_quotient(n, 2);
+    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
+    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
+    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
     default:
         return -1;
     }
@@ -118,77 +98,73 @@ double coll_routine_scratch(const struct coll_routine *routine,
     switch (routine - coll_routines) {
     case 0: /* allgather_bruck */
         return n * p;
-    case 10: /* allreduce_circulant */
+    case 11: /* allreduce_allgather_based_bruck */
+        return 2 * n * p;
+    case 12: /* allreduce_allgather_based_recursive_doubling */
+        return 2 * n * p;
+    case 13: /* allreduce_circulant */
         return n;
-    case 11: /* allreduce_hr1_switches */
+    case 14: /* allreduce_hr1_switches */
         return n + 8 * bytes_of_element(call);
-    case 12: /* allreduce_lanes */
-        return 2 * n + p * (512 + bytes_of_element(call));
-    case 13: /* allreduce_lanes_switches */
+    case 15: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 14: /* allreduce_logical_ring_lr1 */
+    case 16: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 16: /* allreduce_of_allgather */
-        return n * p + n;
-    case 18: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 19: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 19: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 20: /* allreduce_of_reduce_scatter_block_and_allgather */
         return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
-    case 20: /* allreduce_pre_reduced_ring */
+    case 21: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 21: /* allreduce_rab1_bruck */
+    case 22: /* allreduce_rab1_mesh_2d */
         return 2 * (n + p * bytes_of_element(call));
-    case 22: /* allreduce_rab2_ring */
+    case 23: /* allreduce_rab1_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 23: /* allreduce_rab2_simple */
+    case 24: /* allreduce_rab2_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_reduce_bcast */
+    case 25: /* allreduce_rab2_spreading_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 26: /* allreduce_reduce_bcast */
         return n;
-    case 25: /* alltoall_mesh_3d */
+    case 27: /* allreduce_token_tree_remembering */
+        return ((double)parameters->arity + 1) * n;
+    case 29: /* alltoall_mesh_2d */
         return 3 * n * p;
-    case 35: /* bcast_of_scatter_and_allgather */
-        return n + p;
-    case 41: /* gather_topology_binomial */
+    case 31: /* alltoall_recursive_doubling */
+        return 12 * n * p;
+    case 47: /* gather_of_reduce */
         return n * p;
-    case 42: /* reduce_binomial */
+    case 48: /* reduce_binomial_in_order */
         return n;
-    case 43: /* reduce_binomial_in_order */
-        return n;
-    case 44: /* reduce_flat */
+    case 49: /* reduce_flat */
         return 2 * n;
-    case 45: /* reduce_logical_ring_reduce_scatter_gather */
-        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 47: /* reduce_of_allreduce */
+    case 50: /* reduce_knomial */
         return n;
-    case 49: /* reduce_of_reduce_scatter_block_and_gather */
-        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
-    case 50: /* reduce_pipelined_binary */
+    case 51: /* reduce_logical_ring_reduce_scatter_gather */
+        return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
+    case 53: /* reduce_of_allreduce */
+        return n;
+    case 54: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 51: /* reduce_pipelined_kary */
+    case 55: /* reduce_pipelined_kary */
         return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 52: /* reduce_rabenseifner */
-        return n;
-    case 53: /* reduce_topology_linear */
+    case 56: /* reduce_topology_binary */
+        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 57: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 54: /* reduce_scatter_logical_ring */
+    case 58: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 56: /* reduce_scatter_of_halves */
+    case 60: /* reduce_scatter_of_halves */
         return n;
-    case 57: /* reduce_scatter_recursive_halving */
+    case 61: /* reduce_scatter_recursive_halving */
         return n;
-    case 58: /* reduce_scatter_reduce_scatterv */
+    case 62: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 59: /* reduce_scatter_block_circulant */
-        return p * n;
-    case 60: /* reduce_scatter_block_logical_ring */
+    case 63: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 62: /* reduce_scatter_block_of_allreduce */
+    case 65: /* reduce_scatter_block_of_halves */
         return n * p;
-    case 63: /* reduce_scatter_block_recursive_doubling */
-        return p * n;
-    case 64: /* reduce_scatter_block_recursive_halving_in_order */
-        return p * n + 4 * (p + 1);
-    case 65: /* reduce_scatter_block_reduce_scatterv */
+    case 66: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

@@ -16,12 +16,13 @@ enum { GAP = 4 };
 /* What the last call counts for; the rest is of those before. */
 static const double weight = 0.5;
 
-struct learned_order *coll_learned_begin(const struct coll_comm *cc) {
-    static const char owner = 0;
+struct learned_order *coll_learned_begin(const struct coll_call *call, const struct coll_comm *cc) {
+    static const char owners[COLL_COLLECTIVES];
     struct learned_order *arrivals;
     const size_t bytes = sizeof *arrivals + (size_t)cc->size * sizeof *arrivals->levels;
     void *kept = NULL;
-    if (coll_comm_agreed_state(cc, &owner, bytes, &kept) != MPI_SUCCESS || kept == NULL)
+    if (coll_comm_agreed_state(cc, &owners[call->collective], bytes, &kept) != MPI_SUCCESS ||
+        kept == NULL)
         return NULL;
     arrivals = kept;
     arrivals->begin = PMPI_Wtime();
@@ -29,6 +30,8 @@ struct learned_order *coll_learned_begin(const struct coll_comm *cc) {
 }
 
 void coll_learned_end(struct learned_order *arrivals) {
+    if (arrivals == NULL)
+        return;
     const double waited = PMPI_Wtime() - arrivals->begin;
     if (arrivals->calls == 0)
         arrivals->mean = waited;
@@ -36,8 +39,13 @@ void coll_learned_end(struct learned_order *arrivals) {
     arrivals->calls += arrivals->calls == 0;
 }
 
+void coll_learned_note(struct learned_order *arrivals, int rank, int level) {
+    if (arrivals != NULL)
+        arrivals->levels[rank] = (unsigned char)level;
+}
+
 int coll_learned_own(const struct learned_order *arrivals) {
-    if (arrivals->calls == 0)
+    if (arrivals == NULL || arrivals->calls == 0)
         return 0;
     int level = 1;
     for (double longer = least * step; longer <= arrivals->mean && level < ARRIVAL_LEVELS - 1;
@@ -48,7 +56,7 @@ int coll_learned_own(const struct learned_order *arrivals) {
 
 /* Insertion: the order of the last call hardly changes. */
 void coll_learned_sort(const struct learned_order *arrivals, int *ranks, int count) {
-    for (int end = 1; end < count; ++end) {
+    for (int end = 1; arrivals != NULL && end < count; ++end) {
         const int rank = ranks[end];
         int at = end;
         for (; at > 0 && arrivals->levels[ranks[at - 1]] < arrivals->levels[rank]; --at)
@@ -59,7 +67,7 @@ void coll_learned_sort(const struct learned_order *arrivals, int *ranks, int cou
 
 int coll_learned_late(const struct learned_order *arrivals, const int *ranks, int count) {
     int late = 0;
-    for (; late < count / 2; ++late) {
+    for (; arrivals != NULL && late < count / 2; ++late) {
         const int level = arrivals->levels[ranks[count - 1 - late]];
         if (level == 0 || level + GAP > arrivals->levels[ranks[0]])
             break;

@@ -26,9 +26,17 @@ enum {
     ARRIVAL_TAG = 16 /* and those above it, for two levels: within the tags that MPI grants */
 };
 
-/* What is known on a communicator, or NULL. A call begins, and ends. */
-struct learned_order *coll_learned_begin(const struct coll_comm *cc);
+/*
+ * What is known of a collective's calls on a communicator; NULL on all ranks if one of them has no
+ * memory for it: then nothing is known, and nothing is learned. A call begins, and ends.
+ * Collectives do not share it: ranks that come late to an allreduce leave it together, and so come
+ * together to the broadcast behind it.
+ */
+struct learned_order *coll_learned_begin(const struct coll_call *call, const struct coll_comm *cc);
 void coll_learned_end(struct learned_order *arrivals);
+
+/* Note the level of a rank. All ranks note the same. */
+void coll_learned_note(struct learned_order *arrivals, int rank, int level);
 
 /* The level of this rank's own mean time. */
 int coll_learned_own(const struct learned_order *arrivals);

@@ -106,10 +106,11 @@ static int leave_world(MPI_Comm comm, int key, void *attribute, void *extra) {
     (void)attribute;
     (void)extra;
     atomic_store(&world_over, 1);
-    if (atomic_load(&sessions) > 0)
+    if (atomic_load(&sessions) > 0) { /* their threads may be in meetings */
         coll_comm_leave_world();
-    else
-        coll_comm_finalize();
+        return MPI_SUCCESS;
+    }
+    coll_comm_finalize();
     return MPI_SUCCESS;
 }
 

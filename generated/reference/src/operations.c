@@ -96,6 +96,9 @@ static const struct {
     {MPI_MINLOC, PAIRS},
     {MPI_REPLACE, 0},
     {MPI_NO_OP, 0},
+#ifdef MPIX_EQUAL /* MPICH's: its result is one int, whatever it compares */
+    {MPIX_EQUAL, 0},
+#endif
 };
 
 static int group_of(MPI_Datatype type) {

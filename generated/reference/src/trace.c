@@ -79,6 +79,7 @@ static void describe(const struct coll_comm *cc, char *text, size_t room) {
         [COLL_WHY_NOTHING] = "",
         [COLL_WHY_INTER] = "an intercommunicator",
         [COLL_WHY_SINGLE] = "a single rank",
+        [COLL_WHY_THREADS] = "its ranks are threads",
         [COLL_WHY_LIMIT] = "some rank has as many private duplicates as it may have",
         [COLL_WHY_CONTEXTS] = "the MPI library has no room for a private duplicate",
     };

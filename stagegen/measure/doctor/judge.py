@@ -87,8 +87,17 @@ def _hosts(case: Case) -> Finding:
         return Finding("hosts", OK, f"all {len(case.visit.facts)} answer")
     first = next(iter(silent))
     what = f"no answer from {_list([*silent])} ({first}: {silent[first] or 'no reason given'})"
-    advice = "log in to each from here as the launcher does, without a password"
+    advice = _IF_SILENT.get(case.environment.launcher, _IF_SILENT["hydra"])
     return Finding("hosts", FAIL, what, advice, tuple(silent))
+
+
+#: What to do about hosts that do not answer, by launcher; of others, as for `hydra`.
+_IF_SILENT = {
+    "hydra": "log in to each from here as the launcher does, without a password",
+    "slurm": "run `srun --nodelist=NODE hostname` for each, and see `sinfo -R`",
+    "lab": "see what `stagegen lab check` says",
+    "local": "see what `mpiexec -n 2 hostname` says here",
+}
 
 
 def _names(case: Case) -> Finding:
@@ -129,7 +138,11 @@ def _folder(case: Case) -> Finding:
 
 def _library(case: Case) -> Finding:
     facts = case.visit.facts
-    without = _those(case, lambda one: one.loads != "yes")
+    odd = _those(case, lambda one: one.loads != "yes")
+    # Where the shared folder is missing, the program is, too: that says nothing of the library.
+    without = tuple(host for host in odd if facts[host].token == case.visit.token)
+    if not without and odd:
+        return Finding("library", WARN, "not tried everywhere", "mend the folder, and ask again")
     if not without:
         return Finding("library", OK, "programs find the MPI library on all hosts")
     said = facts[without[0]].loads.removeprefix("no: ")

@@ -84,7 +84,15 @@ def visit(launcher: Launcher, topology: Topology, toolchain: Toolchain, folder: 
             job = Job((str(program),), mpi=toolchain.flavour)
             output, failure = run_job(launcher, topology, job, ALL)
             clocks = read_clocks(output)
+            if clocks and len(clocks.offsets) != topology.rank_count:
+                failure = _too_few(len(clocks.offsets), topology.rank_count)
+                clocks = None
         return Visit(token, facts, silent, clocks, "" if clocks else failure)
+
+
+def _too_few(found: int, wanted: int) -> str:
+    alone = "each rank is alone in a job of its own" if found == 1 else f"it has {found} ranks"
+    return f"{alone} instead of {wanted}: the launcher and the MPI library do not fit"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -34,6 +35,17 @@ _CONTROL = {
 
 #: Names of variables that Open MPI hands to ranks; its mpirun refuses it together with -x.
 HANDED_OVER = "OMPI_MCA_mca_base_env_list"
+
+
+def handed_over() -> dict[str, str]:
+    """Return the variables that the user asks Open MPI to hand to ranks, with their values.
+
+    They are for -x, in place of :data:`HANDED_OVER`.
+    """
+    entries = filter(None, os.environ.get(HANDED_OVER, "").split(";"))
+    pairs = (entry.partition("=") for entry in entries)
+    found = ((name, value if given else os.environ.get(name)) for name, given, value in pairs)
+    return {name: value for name, value in found if value is not None}
 
 
 def hydra_command(

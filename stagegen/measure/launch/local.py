@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
+from stagegen.measure.launch.command_lines import HANDED_OVER, handed_over
 from stagegen.measure.launch.helpers import idle_library, lacking_here
 from stagegen.measure.launch.mpi import Mpi, find_mpi
 from stagegen.measure.launch.mpiexec import start_mpiexec
@@ -30,7 +31,8 @@ def local_command(mpi: Mpi, job: Job, ranks: int) -> list[str]:
     """Return the command line that starts a job with a number of ranks on this machine."""
     defaults = _own(_MPICH_VARIABLES) if mpi.flavour == "mpich" else {}
     libraries = preload_list([idle_library()], job.preload_variable())
-    variables = {**defaults, "LD_PRELOAD": libraries, **job.environment}
+    handed = handed_over() if mpi.flavour == "openmpi" else {}
+    variables = {**defaults, **handed, "LD_PRELOAD": libraries, **job.environment}
     command = [str(mpi.mpiexec)]
     if mpi.flavour == "mpich":
         command += ["-launcher", "fork", "-n", str(ranks)]
@@ -74,4 +76,5 @@ class LocalLauncher:
     def start(self, job: Job, topology: Topology) -> RunningJob:
         """Start a job with as many ranks as it would have on the cluster."""
         command = local_command(find_mpi(job.mpi, self.mpiexec), job, len(job.rank_hosts(topology)))
-        return start_mpiexec(command, job.streams, self.environment(topology, job.mpi))
+        environment = self.environment(topology, job.mpi)
+        return start_mpiexec(command, job.streams, environment, without={HANDED_OVER})

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from stagegen.errors import InputError
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
-from stagegen.measure.launch.command_lines import openmpi_command
+from stagegen.measure.launch.command_lines import HANDED_OVER, handed_over, openmpi_command
 from stagegen.measure.launch.mpi import find_mpi, require_flavour
 from stagegen.measure.launch.mpiexec import start_mpiexec
+from stagegen.measure.launch.slurm import ALLOCATION, nodes_of, why_not_allocated
 from stagegen.measure.launch.ssh import SSH_OPTIONS, addresses, why_unresolved
 from stagegen.topology import Topology
 
@@ -40,8 +41,8 @@ class OpenMpiLauncher:
             find_mpi(mpi, self.mpiexec)
         except InputError as error:
             return str(error)
-        if "SLURM_JOB_ID" in os.environ:  # mpirun starts its daemons with srun
-            return None
+        if ALLOCATION in os.environ:  # mpirun starts its daemons with srun
+            return why_not_allocated(topology)
         if shutil.which("ssh") is None:
             return "ssh was not found; install an ssh client (Debian: openssh-client)"
         return why_unresolved(topology)
@@ -57,11 +58,23 @@ class OpenMpiLauncher:
         command = openmpi_command(
             find_mpi(job.mpi, self.mpiexec),
             job.program,
-            addresses(topology, job.rank_hosts(topology)),
-            variables=job.variables(),
+            _where(topology, job.rank_hosts(topology)),
+            variables={**handed_over(), **job.variables()},
             # All hosts are called from here: else a host that is not reached goes unnoticed.
             control={"shell_options": SSH_OPTIONS, "flat": "1"},
             data={},
             options=["--allow-run-as-root"] if os.geteuid() == 0 else [],
         )
-        return start_mpiexec(command, job.streams, self.environment(topology, job.mpi))
+        environment = self.environment(topology, job.mpi)
+        return start_mpiexec(command, job.streams, environment, without={HANDED_OVER})
+
+
+def _where(topology: Topology, hosts: tuple[str, ...]) -> list[str]:
+    """Return where ``mpirun`` reaches each host: inside an allocation of Slurm, it is the node.
+
+    Raises:
+        LaunchError: hosts are not in the allocation.
+    """
+    if ALLOCATION in os.environ:
+        return nodes_of(topology, hosts)
+    return list(addresses(topology, hosts))

@@ -8,7 +8,7 @@ with `register`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
@@ -62,12 +62,28 @@ def make_launcher(name: str, mpiexec: Path | None = None) -> Launcher:
         InputError: there is none with this name.
     """
     if factory := _LAUNCHERS.get(name):
-        return factory(mpiexec)
+        return _made(name, factory, mpiexec)
     for point in entry_points(group=GROUP, name=name):
-        made: Launcher = point.load()(mpiexec)
-        return made
+        return _made(name, lambda path, point=point: point.load()(path), mpiexec)  # type: ignore[misc]
     names = ", ".join(launcher_names())
     raise InputError(f"launcher {name!r} does not exist in this version; use one of {names}")
+
+
+def _made(name: str, factory: Factory, mpiexec: Path | None) -> Launcher:
+    """Return what a factory makes.
+
+    Raises:
+        InputError: it fails, or makes a launcher of another name.
+    """
+    try:
+        made = factory(mpiexec)
+        own = made.name
+    except Exception as error:
+        what = f"the launcher {name} cannot be made: {type(error).__name__}: {error}"
+        raise InputError(what) from error
+    if own != name:
+        raise InputError(f"the launcher {name} calls itself {own!r}; give both one name")
+    return made
 
 
 def with_mpi_of(launcher: Launcher, toolchain: Toolchain) -> Launcher:
@@ -78,10 +94,10 @@ def with_mpi_of(launcher: Launcher, toolchain: Toolchain) -> Launcher:
     mpiexec = mpiexec_beside(toolchain)
     if mpiexec is None:
         return launcher
-    if not is_dataclass(launcher):
-        return make_launcher(launcher.name, mpiexec)
-    made: Launcher = replace(cast(Any, launcher), mpiexec=mpiexec)
-    return made
+    if is_dataclass(launcher) and any(one.name == "mpiexec" for one in fields(launcher)):
+        made: Launcher = replace(cast(Any, launcher), mpiexec=mpiexec)
+        return made
+    return make_launcher(launcher.name, mpiexec)
 
 
 def choose_launcher(

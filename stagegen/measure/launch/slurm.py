@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import shutil
 import subprocess
@@ -50,10 +51,8 @@ class SlurmLauncher:
                 "this is no allocation of Slurm: run stagegen inside of salloc or sbatch; "
                 "`stagegen tune --sbatch FILE` writes the script of such a job"
             )
-        try:
-            _nodes(topology, topology.ranks)
-        except LaunchError as error:
-            return str(error)
+        if reason := why_not_allocated(topology):
+            return reason
         plugins = _plugins()
         if plugins and PLUGINS[mpi] not in plugins:
             return (
@@ -79,7 +78,7 @@ class SlurmLauncher:
             Path(str(shutil.which("srun"))),
             PLUGINS[job.mpi],
             job.program,
-            _nodes(topology, job.rank_hosts(topology)),
+            nodes_of(topology, job.rank_hosts(topology)),
             variables=job.variables(),
         )
         environment = self.environment(topology, job.mpi)
@@ -88,17 +87,22 @@ class SlurmLauncher:
 
 def allocated(topology: Topology) -> bool:
     """Tell whether this is an allocation that has a node for every host with a rank."""
-    if ALLOCATION not in os.environ:
-        return False
+    return ALLOCATION in os.environ and why_not_allocated(topology) is None
+
+
+def why_not_allocated(topology: Topology) -> str | None:
+    """Return why this allocation has no node for some host with a rank; None if it has all."""
     try:
-        _nodes(topology, topology.ranks)
-    except LaunchError:
-        return False
-    return True
+        nodes_of(topology, topology.ranks)
+    except LaunchError as error:
+        return str(error)
+    return None
 
 
-def _nodes(topology: Topology, hosts: tuple[str, ...]) -> list[str]:
-    """Return the node of each host: it has the host's name, or its address, in the allocation.
+def nodes_of(topology: Topology, hosts: tuple[str, ...]) -> list[str]:
+    """Return the node of each host in the allocation.
+
+    The node has the host's name, or its address without a user, or the first label of either.
 
     Raises:
         LaunchError: hosts are not in the allocation, or its list of nodes cannot be read.
@@ -111,7 +115,8 @@ def _nodes(topology: Topology, hosts: tuple[str, ...]) -> list[str]:
     missing: dict[str, None] = {}
     nodes = []
     for name in hosts:
-        names = (name, topology.host_by_name[name].address)
+        address = (topology.host_by_name[name].address or "").rpartition("@")[2]
+        names = (name, address, name.partition(".")[0], _first_label(address))
         node = next((one for one in names if one in present), None)
         if node is None:
             missing[name] = None
@@ -120,9 +125,23 @@ def _nodes(topology: Topology, hosts: tuple[str, ...]) -> list[str]:
     if missing:
         raise LaunchError(
             f"not in this allocation: {', '.join(missing)}; ask for them with --nodelist, as the "
-            "script of `stagegen tune --sbatch` does"
+            "script of `stagegen tune --sbatch` does, or give their nodes' names as `address:`"
         )
     return nodes
+
+
+def _first_label(address: str) -> str:
+    """Return the first label of a name; an IP address has none."""
+    return "" if is_ip(address) else address.partition(".")[0]
+
+
+def is_ip(address: str) -> bool:
+    """Whether an address is one of IP, not a name."""
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,12 @@ from pathlib import Path
 from stagegen.errors import LaunchError
 from stagegen.generate import FLAVOURS
 from stagegen.measure.launch.base import Environment, Job, RunningJob, here
-from stagegen.measure.launch.command_lines import HANDED_OVER, hydra_command, openmpi_command
+from stagegen.measure.launch.command_lines import (
+    HANDED_OVER,
+    handed_over,
+    hydra_command,
+    openmpi_command,
+)
 from stagegen.measure.launch.helpers import idle_library, lacking_here
 from stagegen.measure.launch.lab.capacity import lab_scale
 from stagegen.measure.launch.lab.network import (
@@ -125,7 +130,7 @@ def lab_command(mpi: Mpi, job: Job, topology: Topology) -> list[str]:
             mpi,
             program,
             hosts,
-            variables={**_handed_over(), **_variables(job, shared)},
+            variables={**handed_over(), **_variables(job, shared)},
             control={
                 "shell": str(_SHELL),
                 "flat": "1",
@@ -144,14 +149,6 @@ def lab_command(mpi: Mpi, job: Job, topology: Topology) -> list[str]:
         remote_shell=_SHELL,
         device=CONTROL_DEVICE,
     )
-
-
-def _handed_over() -> dict[str, str]:
-    """Return the variables that the user asks Open MPI to hand to ranks, with their values."""
-    entries = filter(None, os.environ.get(HANDED_OVER, "").split(";"))
-    pairs = (entry.partition("=") for entry in entries)
-    found = ((name, value if given else os.environ.get(name)) for name, given, value in pairs)
-    return {name: value for name, value in found if value is not None}
 
 
 def _variables(job: Job, defaults: dict[str, str]) -> dict[str, str]:
