@@ -35,8 +35,8 @@
  */
 enum { REPORT = 14, TOKEN = 15, FIRST = 16 };
 
-/* The acknowledgement of a child was there before this rank was. */
-enum { WAITS = 2 };
+/* The acknowledgement of a child was there before this rank was; it takes some probes to see it. */
+enum { WAITS = 2, PROBES = 8 };
 
 /* The most ranks that can remember: their places fit twice into the tags of every MPI library. */
 enum { REMEMBERED_MOST = (32767 - FIRST) / 2 };
@@ -276,7 +276,8 @@ static int handle(struct node *node, int from, int tag, int *over) {
 static int see_who_waits(struct node *node) {
     if (!(node->moves & TOKEN_REMEMBERS) || (node->moves & TOKEN_GOES))
         return MPI_SUCCESS;
-    for (int i = 0, found; i < node->children; ++i) {
+    for (int k = 0, found; k < PROBES * node->children; ++k) {
+        const int i = k % node->children;
         COLL_TRY(PMPI_Iprobe(node->rank[i], MPI_ANY_TAG, node->comm, &found, MPI_STATUS_IGNORE));
         if (found)
             node->here[i] = WAITS;

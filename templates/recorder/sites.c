@@ -16,7 +16,7 @@ static size_t hash_of(const void *address) {
 }
 
 static int find(const char *at, Dl_info *info, uintptr_t *shift) {
-#ifdef RTLD_DL_LINKMAP
+#ifdef __GLIBC__
     struct link_map *map = NULL;
     const int found = dladdr1(at, info, (void **)&map, RTLD_DL_LINKMAP);
     *shift = found == 0 || map == NULL ? 0 : (uintptr_t)map->l_addr;

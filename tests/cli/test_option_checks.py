@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stagegen.measure.launch import registry
 from tests.cli.here import stagegen
 
 TUNE = ("tune", "--topology", "topologies/quickstart.yaml")
@@ -39,9 +40,10 @@ def test_characters_that_the_terminal_lacks_are_escaped():
 
 
 @pytest.mark.parametrize("name", ["doctor", "bench"])
-def test_launchers_of_stagegen_yaml_are_known_to_all_commands(tmp_path, name):
+def test_launchers_of_stagegen_yaml_are_known_to_all_commands(tmp_path, monkeypatch, name):
     topology = tmp_path / "t.yaml"
     topology.write_text(Path("topologies/quickstart.yaml").read_text())
+    monkeypatch.setattr(registry, "_LAUNCHERS", dict(registry._LAUNCHERS))
     (tmp_path / "own.py").write_text(_OWN.replace("NAME", f"of-{name}"))
     (tmp_path / "stagegen.yaml").write_text(f"launchers: {{of-{name}: own.py:Own}}\n")
     more = ("--library", tmp_path) if name == "bench" else ()

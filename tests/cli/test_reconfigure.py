@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import random
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -16,7 +18,7 @@ from stagegen.audit import audit_folder
 from stagegen.catalogue import load_catalogue
 from stagegen.catalogue.algorithm import NATIVE
 from stagegen.catalogue.selection import Selection
-from stagegen.cli import _reconfigure_live, reconfigure
+from stagegen.cli import _reconfigure_live, _reconfigure_rule, reconfigure
 from stagegen.errors import InputError
 from stagegen.inspection.parts import SlowestRank
 from stagegen.inspection.stages import CORE, LATENCY, Stage
@@ -33,6 +35,7 @@ from stagegen.tune.reconfigure import Timed
 from stagegen.tune.reconfigure import reconfigure as steps_of_search
 from stagegen.tune.reconfigure_steps import Nodes, Setup
 from tests.library.schemas import validate
+from tests.measure.fakes import ENVIRONMENT
 from tests.trees.made import damaged
 
 FILE = "topologies/slots-4x2x2.yaml"
@@ -470,3 +473,26 @@ def search(known):
 
     start = Setup(make_tree(TOPOLOGY, shape_of("nary"), "start"))
     return steps_of_search(TOPOLOGY, start, look, nodes, 0.03, 9, 8, 5, known)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, None),
+        ({"launcher": "lab"}, "measured with launcher lab, this is mine"),
+        ({"mpi": "openmpi"}, "measured with mpi openmpi, this is mpich"),
+        ({"mpi_version": "3.4"}, "measured with mpi_version 3.4, this is"),
+        ({"scale": 0.5}, "measured with scale 0.5, this is 1.0"),
+        ({"kernel": "5.10"}, None),
+    ],
+)
+def test_a_table_gets_no_rule_of_another_launcher_or_library(monkeypatch, tmp_path, changes, why):
+    now = replace(ENVIRONMENT, launcher="mine", mpi="mpich", scale=1.0, representative=True)
+    monkeypatch.setattr(_reconfigure_rule, "_environments", lambda _: [replace(now, **changes)])
+    launcher = SimpleNamespace(name="mine", environment=lambda *_: now)
+    decision = DecisionTable(TOPOLOGY.name, TOPOLOGY.hash, "0" * 64, True, ())
+    target = _reconfigure_rule.Target(tmp_path, decision, (), Candidate(NATIVE))
+    toolchain = SimpleNamespace(flavour="mpich")
+    refuses = nullcontext() if why is None else pytest.raises(InputError, match=why)
+    with refuses:
+        _reconfigure_rule.require_the_cluster(target, TOPOLOGY, launcher, toolchain)

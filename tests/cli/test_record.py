@@ -74,6 +74,40 @@ def test_a_program_is_recorded_and_read(tmp_path):
 
 
 @pytest.mark.mpi
+def test_files_of_an_earlier_run_with_spawned_processes_do_not_stay(tmp_path):
+    (tmp_path / "a.3").write_text("this is none of ours")
+    words = mpiexec(RANKS, plain_program(), "many", "40")
+    for _ in range(2):
+        done = started("record", "--output", "a", "--", *words, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        (tmp_path / "a.2").write_bytes((tmp_path / "a").read_bytes())
+    done = started("record", "--output", "a", "--", *words, folder=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.3"]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("flag", ["-no-pie", "-pie"])
+def test_the_line_of_a_call_is_found_by_its_offset(tmp_path, flag):
+    """In a program that is not position-independent, the offset is the address itself."""
+    program = tmp_path / "program"
+    source = tmp_path / "line.c"
+    source.write_text(
+        "#include <mpi.h>\nint main(void) {\n    MPI_Init(0, 0);\n"
+        "    MPI_Barrier(MPI_COMM_WORLD);\n    MPI_Finalize();\n}\n"
+    )
+    mpicc = builds.Mpi.of_environment().mpicc
+    options = ["-g", flag, *(["-fPIE"] if flag == "-pie" else ["-fno-pie"])]
+    subprocess.run([mpicc, *options, "-o", program, source], check=True, timeout=60)
+    done = started("record", "--output", "a", "--", *mpiexec(2, program), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (site,) = json.loads(stagegen("arrivals", "--json", tmp_path / "a"))["sites"]
+    _, _, offset = site["site"].partition("+")
+    line = ["addr2line", "-e", program, offset]
+    told = subprocess.run(line, capture_output=True, text=True, check=True, timeout=60)
+    assert told.stdout.strip().endswith("line.c:4"), told.stdout
+
+
+@pytest.mark.mpi
 def test_the_status_of_a_program_is_that_of_the_command(tmp_path):
     words = mpiexec(RANKS, plain_program(), "abort")
     done = started("record", "--output", "a", "--limit", "1", "--", *words, folder=tmp_path)

@@ -127,10 +127,6 @@ def package(tmp_path, monkeypatch):
         ("import nowhere_at_all\n", "No module named 'nowhere_at_all'"),
         ("def make():\n    pass\n", "takes 0 positional arguments"),
         ("def make(mpiexec):\n    return None\n", "has no attribute 'name'"),
-        (
-            "from stagegen.measure.launch.local import LocalLauncher as make\n",
-            "calls itself 'local'",
-        ),
     ],
 )
 def test_a_users_launcher_that_cannot_be_made_is_an_input_error(package, source, why):
@@ -160,6 +156,13 @@ def test_a_users_launcher_need_not_keep_the_mpiexec_in_a_field_of_that_name(
     monkeypatch.setattr(registry, "mpiexec_beside", lambda toolchain: tmp_path / "mpiexec")
     made = with_mpi_of(make_launcher("pigeons"), SimpleNamespace())
     assert made.path == tmp_path / "mpiexec"
+
+
+def test_a_launcher_that_has_to_be_made_anew_is_found_by_its_name(package, monkeypatch, tmp_path):
+    package(OTHER_FIELDS.replace('"pigeons"', '"doves"'))
+    monkeypatch.setattr(registry, "mpiexec_beside", lambda toolchain: tmp_path / "mpiexec")
+    with pytest.raises(InputError, match="'doves' is known by another name"):
+        with_mpi_of(make_launcher("pigeons"), SimpleNamespace())
 
 
 @pytest.mark.usefixtures("own_launcher")

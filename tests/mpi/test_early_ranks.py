@@ -33,17 +33,18 @@ def run(
     wrapped: tuple[str, ...] = (),
     ranks: int = RANKS,
     arity: int = 0,
+    patience: int = PATIENCE,
     served: Mapping[str, str] = SERVED,
 ) -> list[dict[int, str]]:
     """Run a program with these routines; return of each line which ranks each rank sent to."""
     forced = ",".join(f"{name}={routine}" for name, routine in served.items())
     built = {(name, one) for name, routine in served.items() for one in _built_with(routine)}
     chosen = [support.CATALOGUE.find(*one) for one in sorted(built)]
-    chosen = [support.with_default(one, "patience", PATIENCE) for one in chosen]
+    chosen = [support.with_default(one, "patience", patience) for one in chosen]
     if arity:
         chosen = [support.with_default(one, "arity", arity) for one in chosen]
     mpi = builds.Mpi.of_environment()
-    name = f"early-{'-'.join(routine for _, routine in sorted(built))}-{arity}"
+    name = f"early-{'-'.join(routine for _, routine in sorted(built))}-{arity}-{patience}"
     folder = builds.of_catalogue(mpi, ranks, name, support.few(chosen))
     program = builds.c_program(mpi, folder, source, *(f"-Wl,--wrap={name}" for name in wrapped))
     result = support.run(ranks, program, *words, variables={"LIBCOLL_FORCE": forced}, timeout=100)
@@ -146,6 +147,11 @@ def test_ranks_that_can_keep_nothing_count_as_early(collective):
     assert run("lacking.c", collective, wrapped=("calloc",)) == []
 
 
+def test_ranks_that_cannot_learn_have_the_order_of_the_hosts():
+    served = {"allreduce": "pre_reduced_ring"}
+    assert run("lacking.c", "allreduce", wrapped=("calloc",), served=served) == []
+
+
 def test_a_chain_is_right_if_ranks_cannot_keep_which_one_coordinates():
     assert run("lacking.c", "allreduce", wrapped=("calloc",), served=CHAIN) == []
 
@@ -211,6 +217,17 @@ def test_the_token_goes_to_the_late_rank_in_the_call_or_in_the_next_ones(tree, c
     served = {"allreduce": tree}
     parts = ("-1:1", "5:1", "5:1", "-1:1")
     assert run("early.c", "allreduce", "0", *parts, wrapped=SENDS, served=served) == calls
+
+
+def test_a_root_that_comes_last_stays_the_root_however_impatient_it_is():
+    """All others wait for rank 5 when it comes. With a patience of 0, it waits for none of them.
+
+    The rank that comes last to the first call is any, and so is the root of the second one.
+    """
+    served = {"allreduce": "token_tree_semi_dynamic"}
+    parts = ("-1:1", *["5:1"] * 4)
+    found = run("early.c", "allreduce", "0", *parts, wrapped=SENDS, served=served, patience=0)
+    assert found[2:] == [BELOW, BELOW, BELOW]
 
 
 def test_the_last_of_children_that_come_one_after_the_other_is_not_late():

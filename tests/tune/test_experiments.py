@@ -17,6 +17,9 @@ from stagegen.measure.timing import Timing
 from stagegen.topology import load_topology
 from stagegen.tune.bounds import bound_or_none
 from stagegen.tune.experiments import Experiments
+from stagegen.tune.field import Field
+from stagegen.tune.launches import run_launch
+from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
 from stagegen.tune.race import LATE_TOGETHER
 from stagegen.tune.scope import Options
@@ -26,7 +29,7 @@ from tests.measure.fakes import Model, request
 LATE = Timing("imbalance", metric="mean", arrivals=Imbalance(16, True))
 TOPOLOGY = load_topology(TOPOLOGIES / "quickstart.yaml")
 CATALOGUE = load_catalogue()
-RING, PAIR = Candidate("ring"), Candidate("pair")
+RING, PAIR, FAR = Candidate("ring"), Candidate("pair"), Candidate("far")
 
 
 class Log(Model):
@@ -206,3 +209,18 @@ def test_what_is_left_of_a_launch_goes_on_with_further_experiments():
     for one in (asked, asked, left, left):
         assert source.measure(one).request == one
     assert [one.first for one in model.asked] == [0, 2, 4, 6]
+
+
+def test_those_left_in_a_launch_have_no_experiment_twice():
+    """A far slower candidate leaves after the first round; the others go on with the second one."""
+    costs = {RING: 1.0, PAIR: 1.05, FAR: 1.4}
+    model = Model(lambda candidate, _size: costs[candidate], noise=0.2)
+    looks = {candidate: [seconds] for candidate, seconds in costs.items()}
+    field = Field(tuple(costs), (frozenset(costs),))
+    point = Point(field, looks, dict(looks), finalists=tuple(costs))
+    point.ranks = dict(costs)
+    asked = replace(request(*costs), timing=LATE, launch=1)
+    run_launch(Experiments(model), asked, point, Protocol(width=1e-3), 20.0)
+    assert len({one.candidates for one in model.asked}) > 1, "nobody left"
+    numbers = [one.first for one in model.asked]
+    assert numbers == list(range(len(numbers)))

@@ -15,79 +15,70 @@ const struct variant variants[] = {
     {1, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
     {1, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {8, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {8, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {8, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {8, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {14, {.segment_size = 512}}, /* allreduce hr1_switches */
-    {14, {.segment_size = 1024}}, /* allreduce hr1_switches */
-    {14, {.segment_size = 2048}}, /* allreduce hr1_switches */
-    {14, {.segment_size = 8192}}, /* allreduce hr1_switches */
-    {15, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {15, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {15, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {15, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {15, {.segment_size = 16384}}, /* allreduce lanes_switches */
-    {16, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {16, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {16, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {16, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {21, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {21, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {21, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {21, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {27, {.arity = 2, .patience = 200}}, /* allreduce token_tree_remembering */
-    {27, {.arity = 3, .patience = 200}}, /* allreduce token_tree_remembering */
-    {27, {.arity = 4, .patience = 0}}, /* allreduce token_tree_remembering */
-    {27, {.arity = 4, .patience = 2000}}, /* allreduce token_tree_remembering */
-    {28, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
-    {28, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
-    {28, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
-    {33, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {33, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {33, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {35, {.in_flight = 2}}, /* alltoall throttled_spreading */
-    {37, {.arity = 2}}, /* barrier fixed_tree */
-    {37, {.arity = 3}}, /* barrier fixed_tree */
-    {42, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {42, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {42, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {42, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {44, {.segment_size = 512}}, /* bcast topology_linear */
-    {44, {.segment_size = 1024}}, /* bcast topology_linear */
-    {44, {.segment_size = 2048}}, /* bcast topology_linear */
-    {44, {.segment_size = 8192}}, /* bcast topology_linear */
-    {44, {.segment_size = 16384}}, /* bcast topology_linear */
-    {50, {.radix = 3}}, /* reduce knomial */
-    {51, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {51, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {51, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {51, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {54, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {54, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {54, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {54, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {55, {.arity = 3, .segment_size = 8192}}, /* reduce pipelined_kary */
-    {55, {.arity = 4, .segment_size = 512}}, /* reduce pipelined_kary */
-    {55, {.arity = 4, .segment_size = 1024}}, /* reduce pipelined_kary */
-    {55, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
-    {55, {.arity = 4, .segment_size = 16384}}, /* reduce pipelined_kary */
-    {56, {.segment_size = 512}}, /* reduce topology_binary */
-    {56, {.segment_size = 1024}}, /* reduce topology_binary */
-    {56, {.segment_size = 2048}}, /* reduce topology_binary */
-    {56, {.segment_size = 16384}}, /* reduce topology_binary */
-    {57, {.segment_size = 512}}, /* reduce topology_linear */
-    {57, {.segment_size = 1024}}, /* reduce topology_linear */
-    {57, {.segment_size = 2048}}, /* reduce topology_linear */
-    {57, {.segment_size = 16384}}, /* reduce topology_linear */
-    {58, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {58, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {58, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {58, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {63, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {63, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {63, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {63, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
+    {11, {.segment_size = 512}}, /* allreduce lanes */
+    {11, {.segment_size = 1024}}, /* allreduce lanes */
+    {11, {.segment_size = 2048}}, /* allreduce lanes */
+    {11, {.segment_size = 8192}}, /* allreduce lanes */
+    {11, {.segment_size = 16384}}, /* allreduce lanes */
+    {12, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {12, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {12, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {12, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {12, {.segment_size = 16384}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {13, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {13, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {13, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {18, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {18, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {18, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {18, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {26, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {26, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {26, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {28, {.arity = 2}}, /* barrier combining_tree */
+    {28, {.arity = 3}}, /* barrier combining_tree */
+    {33, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {33, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {33, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {33, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {34, {.arity = 3, .segment_size = 8192}}, /* bcast pipelined_kary */
+    {34, {.arity = 4, .segment_size = 512}}, /* bcast pipelined_kary */
+    {34, {.arity = 4, .segment_size = 1024}}, /* bcast pipelined_kary */
+    {34, {.arity = 4, .segment_size = 2048}}, /* bcast pipelined_kary */
+    {34, {.arity = 4, .segment_size = 16384}}, /* bcast pipelined_kary */
+    {36, {.segment_size = 512}}, /* bcast topology_linear */
+    {36, {.segment_size = 1024}}, /* bcast topology_linear */
+    {36, {.segment_size = 2048}}, /* bcast topology_linear */
+    {36, {.segment_size = 8192}}, /* bcast topology_linear */
+    {36, {.segment_size = 16384}}, /* bcast topology_linear */
+    {41, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {41, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {41, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {41, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {45, {.arity = 3, .segment_size = 8192}}, /* reduce pipelined_kary */
+    {45, {.arity = 4, .segment_size = 512}}, /* reduce pipelined_kary */
+    {45, {.arity = 4, .segment_size = 1024}}, /* reduce pipelined_kary */
+    {45, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
+    {45, {.arity = 4, .segment_size = 16384}}, /* reduce pipelined_kary */
+    {46, {.segment_size = 512}}, /* reduce topology_linear */
+    {46, {.segment_size = 1024}}, /* reduce topology_linear */
+    {46, {.segment_size = 2048}}, /* reduce topology_linear */
+    {46, {.segment_size = 16384}}, /* reduce topology_linear */
+    {48, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {48, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {48, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {48, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {52, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {52, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {52, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {52, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {56, {.in_flight = 1}}, /* scatter throttled_linear */
+    {56, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

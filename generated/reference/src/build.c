@@ -8,7 +8,7 @@
 
 #ifdef COLL_TRACED
 /* Ranks with events and ranks without them do not go together. */
-const unsigned long long coll_build = ~0xcfc196f3d12c7d34;
+const unsigned long long coll_build = ~0xb385397234285080;
 #else
-const unsigned long long coll_build = 0xcfc196f3d12c7d34;
+const unsigned long long coll_build = 0xb385397234285080;
 #endif

@@ -10,34 +10,30 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_REDUCE_SCATTER;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return COLL_ALLGATHERV;
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return COLL_ALLGATHER;
-    case 39 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
+    case 30 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
         return COLL_ALLGATHER;
-    case 40 * COLL_PARTS_MOST + 0: /* barrier_of_allreduce */
+    case 32 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return COLL_SCATTER;
+    case 32 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return COLL_ALLGATHER;
+    case 43 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return COLL_ALLREDUCE;
-    case 47 * COLL_PARTS_MOST + 0: /* gather_of_reduce */
-        return COLL_REDUCE;
-    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
-        return COLL_ALLREDUCE;
-    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
-        return COLL_REDUCE_SCATTER;
-    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return COLL_REDUCE_SCATTER;
-    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 44 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
         return COLL_REDUCE_SCATTER_BLOCK;
-    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
-        return COLL_REDUCE_SCATTER_BLOCK;
+    case 44 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+        return COLL_GATHER;
     default:
         return COLL_COLLECTIVES;
     }
@@ -52,34 +48,30 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
+    case 15 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+    case 15 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
         return n;
-    case 20 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 20 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 39 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
+    case 30 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
         return 1;
-    case 40 * COLL_PARTS_MOST + 0: /* barrier_of_allreduce */
-        return 1;
-    case 47 * COLL_PARTS_MOST + 0: /* gather_of_reduce */
-        return n * p;
-    case 53 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 32 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 32 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 43 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
         return n;
-    case 60 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
-        return whole_quotient(n, 2);
-    case 60 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 65 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 65 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
+    case 44 * COLL_PARTS_MOST + 0: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 44 * COLL_PARTS_MOST + 1: /* reduce_of_reduce_scatter_block_and_gather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
     default:
         return -1;
     }
@@ -98,73 +90,57 @@ double coll_routine_scratch(const struct coll_routine *routine,
     switch (routine - coll_routines) {
     case 0: /* allgather_bruck */
         return n * p;
-    case 11: /* allreduce_allgather_based_bruck */
-        return 2 * n * p;
-    case 12: /* allreduce_allgather_based_recursive_doubling */
-        return 2 * n * p;
-    case 13: /* allreduce_circulant */
+    case 10: /* allreduce_circulant */
         return n;
-    case 14: /* allreduce_hr1_switches */
-        return n + 8 * bytes_of_element(call);
-    case 15: /* allreduce_lanes_switches */
+    case 11: /* allreduce_lanes */
+        return 2 * n + p * (512 + bytes_of_element(call));
+    case 12: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 16: /* allreduce_logical_ring_lr1 */
+    case 13: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 19: /* allreduce_of_reduce_scatter_and_allgatherv */
+    case 16: /* allreduce_of_reduce_scatter_and_allgatherv */
         return quotient(n, p) + bytes_of_element(call);
-    case 20: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 17: /* allreduce_of_reduce_scatter_block_and_allgather */
         return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
-    case 21: /* allreduce_pre_reduced_ring */
+    case 18: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
-    case 22: /* allreduce_rab1_mesh_2d */
+    case 19: /* allreduce_rab1_bruck */
         return 2 * (n + p * bytes_of_element(call));
-    case 23: /* allreduce_rab1_spreading_simple */
+    case 20: /* allreduce_rab1_recursive_doubling */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_rab2_simple */
+    case 21: /* allreduce_rab1_spreading_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 25: /* allreduce_rab2_spreading_simple */
+    case 22: /* allreduce_rab2_ring_light_barrier_lr */
         return 2 * (n + p * bytes_of_element(call));
-    case 26: /* allreduce_reduce_bcast */
+    case 23: /* allreduce_reduce_bcast */
         return n;
-    case 27: /* allreduce_token_tree_remembering */
-        return ((double)parameters->arity + 1) * n;
-    case 29: /* alltoall_mesh_2d */
-        return 3 * n * p;
-    case 31: /* alltoall_recursive_doubling */
-        return 12 * n * p;
-    case 47: /* gather_of_reduce */
-        return n * p;
-    case 48: /* reduce_binomial_in_order */
+    case 32: /* bcast_of_scatter_and_allgather */
+        return n + p;
+    case 39: /* reduce_binomial_in_order */
         return n;
-    case 49: /* reduce_flat */
+    case 40: /* reduce_flat */
         return 2 * n;
-    case 50: /* reduce_knomial */
-        return n;
-    case 51: /* reduce_logical_ring_reduce_scatter_gather */
+    case 41: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 53: /* reduce_of_allreduce */
+    case 43: /* reduce_of_allreduce */
         return n;
-    case 54: /* reduce_pipelined_binary */
-        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 55: /* reduce_pipelined_kary */
+    case 44: /* reduce_of_reduce_scatter_block_and_gather */
+        return 2 * n + quotient(n, p) + 2 * p * bytes_of_element(call);
+    case 45: /* reduce_pipelined_kary */
         return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 56: /* reduce_topology_binary */
-        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 57: /* reduce_topology_linear */
+    case 46: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 58: /* reduce_scatter_logical_ring */
+    case 47: /* reduce_scatter_circulant */
+        return n;
+    case 48: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 60: /* reduce_scatter_of_halves */
+    case 50: /* reduce_scatter_recursive_halving */
         return n;
-    case 61: /* reduce_scatter_recursive_halving */
+    case 51: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 62: /* reduce_scatter_reduce_scatterv */
-        return n;
-    case 63: /* reduce_scatter_block_logical_ring */
+    case 52: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 65: /* reduce_scatter_block_of_halves */
-        return n * p;
-    case 66: /* reduce_scatter_block_reduce_scatterv */
+    case 54: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
     default:
         return 0;

@@ -16,267 +16,249 @@
  * routine that cannot do a call leaves it to the next. The last of each size is the native one.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {4375, &coll_routines[3] /* native */, {0}},
-    {INT_MAX, &coll_routines[1] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[3] /* native */, {0}},
+    {4394, &coll_routines[2] /* native */, {0}},
+    {INT_MAX, &coll_routines[3] /* pre_gathered_ring */, {0}},
+    {INT_MAX, &coll_routines[2] /* native */, {0}},
 };
 
 static const struct coll_rule allgather_hosts_4x1[] = {
-    {65535, &coll_routines[3] /* native */, {0}},
-    {INT_MAX, &coll_routines[1] /* logical_ring_lr1 */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[3] /* native */, {0}},
-};
-
-static const struct coll_rule allgather_other_4x1[] = {
-    {65535, &coll_routines[3] /* native */, {0}},
-    {INT_MAX, &coll_routines[4] /* pre_gathered_ring */, {0}},
-    {INT_MAX, &coll_routines[3] /* native */, {0}},
+    {65535, &coll_routines[2] /* native */, {0}},
+    {INT_MAX, &coll_routines[3] /* pre_gathered_ring */, {0}},
+    {INT_MAX, &coll_routines[2] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
-    {2, &coll_routines[10] /* simple */, {0}},
-    {2, &coll_routines[9] /* native */, {0}},
-    {25266, &coll_routines[9] /* native */, {0}},
-    {INT_MAX, &coll_routines[8] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[9] /* native */, {0}},
+    {1, &coll_routines[9] /* pair */, {0}},
+    {1, &coll_routines[8] /* native */, {0}},
+    {25266, &coll_routines[8] /* native */, {0}},
+    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[8] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_hosts_4x1[] = {
-    {1, &coll_routines[10] /* simple */, {0}},
-    {1, &coll_routines[9] /* native */, {0}},
-    {65535, &coll_routines[9] /* native */, {0}},
-    {INT_MAX, &coll_routines[8] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[9] /* native */, {0}},
+    {1, &coll_routines[9] /* pair */, {0}},
+    {1, &coll_routines[8] /* native */, {0}},
+    {65535, &coll_routines[8] /* native */, {0}},
+    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[8] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_other_4x1[] = {
-    {1, &coll_routines[10] /* simple */, {0}},
-    {1, &coll_routines[9] /* native */, {0}},
-    {INT_MAX, &coll_routines[9] /* native */, {0}},
+    {1, &coll_routines[9] /* pair */, {0}},
+    {1, &coll_routines[8] /* native */, {0}},
+    {INT_MAX, &coll_routines[8] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {557, &coll_routines[14] /* hr1_switches */, {.segment_size = 512}},
-    {557, &coll_routines[12] /* allgather_based_recursive_doubling */, {0}},
-    {557, &coll_routines[27] /* token_tree_remembering */, {.arity = 3, .patience = 200}},
-    {557, &coll_routines[15] /* lanes_switches */, {.segment_size = 512}},
-    {557, &coll_routines[17] /* native */, {0}},
-    {13776, &coll_routines[13] /* circulant */, {0}},
-    {13776, &coll_routines[22] /* rab1_mesh_2d */, {0}},
-    {13776, &coll_routines[24] /* rab2_simple */, {0}},
-    {13776, &coll_routines[15] /* lanes_switches */, {.segment_size = 1024}},
-    {13776, &coll_routines[17] /* native */, {0}},
-    {INT_MAX, &coll_routines[16] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[18] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}, {&coll_routines[21], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[19] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[58], {.segment_size = 1024}}, {&coll_routines[8], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[63], {.segment_size = 4096}}, {&coll_routines[4], {0}}}}},
-    {INT_MAX, &coll_routines[17] /* native */, {0}},
+    {107, &coll_routines[14] /* native */, {0}},
+    {11584, &coll_routines[20] /* rab1_recursive_doubling */, {0}},
+    {11584, &coll_routines[10] /* circulant */, {0}},
+    {11584, &coll_routines[12] /* lanes_switches */, {.segment_size = 2048}},
+    {11584, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {11584, &coll_routines[14] /* native */, {0}},
+    {155826, &coll_routines[18] /* pre_reduced_ring */, {.segment_size = 512}},
+    {155826, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[48], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
+    {155826, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {155826, &coll_routines[12] /* lanes_switches */, {.segment_size = 2048}},
+    {155826, &coll_routines[14] /* native */, {0}},
+    {INT_MAX, &coll_routines[15] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}, {&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[48], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {.segment_size = 512}}, {&coll_routines[1], {.segment_size = 4096}}}}},
+    {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_hosts_4x1[] = {
-    {4095, &coll_routines[17] /* native */, {0}},
-    {13776, &coll_routines[13] /* circulant */, {0}},
-    {13776, &coll_routines[22] /* rab1_mesh_2d */, {0}},
-    {13776, &coll_routines[24] /* rab2_simple */, {0}},
-    {13776, &coll_routines[15] /* lanes_switches */, {.segment_size = 1024}},
-    {13776, &coll_routines[17] /* native */, {0}},
-    {INT_MAX, &coll_routines[16] /* logical_ring_lr1 */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[18] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}, {&coll_routines[21], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[19] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[58], {.segment_size = 1024}}, {&coll_routines[8], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[20] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[63], {.segment_size = 4096}}, {&coll_routines[4], {0}}}}},
-    {INT_MAX, &coll_routines[17] /* native */, {0}},
+    {4095, &coll_routines[14] /* native */, {0}},
+    {11584, &coll_routines[20] /* rab1_recursive_doubling */, {0}},
+    {11584, &coll_routines[10] /* circulant */, {0}},
+    {11584, &coll_routines[12] /* lanes_switches */, {.segment_size = 2048}},
+    {11584, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {11584, &coll_routines[14] /* native */, {0}},
+    {155826, &coll_routines[18] /* pre_reduced_ring */, {.segment_size = 512}},
+    {155826, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[48], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
+    {155826, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {155826, &coll_routines[12] /* lanes_switches */, {.segment_size = 2048}},
+    {155826, &coll_routines[14] /* native */, {0}},
+    {INT_MAX, &coll_routines[15] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}, {&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[16] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[48], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[13] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[52], {.segment_size = 512}}, {&coll_routines[1], {.segment_size = 4096}}}}},
+    {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4x1[] = {
-    {4095, &coll_routines[17] /* native */, {0}},
-    {11584, &coll_routines[13] /* circulant */, {0}},
-    {11584, &coll_routines[22] /* rab1_mesh_2d */, {0}},
-    {11584, &coll_routines[24] /* rab2_simple */, {0}},
-    {11584, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 1024}},
-    {11584, &coll_routines[17] /* native */, {0}},
-    {183523, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 1024}},
-    {183523, &coll_routines[18] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[13], {0}}, {&coll_routines[13], {0}}}}},
-    {183523, &coll_routines[20] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[64], {0}}, {&coll_routines[3], {0}}}}},
-    {183523, &coll_routines[23] /* rab1_spreading_simple */, {0}},
-    {183523, &coll_routines[17] /* native */, {0}},
-    {INT_MAX, &coll_routines[18] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}, {&coll_routines[21], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[21] /* pre_reduced_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[22] /* rab1_mesh_2d */, {0}},
-    {INT_MAX, &coll_routines[25] /* rab2_spreading_simple */, {0}},
-    {INT_MAX, &coll_routines[17] /* native */, {0}},
+    {4095, &coll_routines[14] /* native */, {0}},
+    {11584, &coll_routines[20] /* rab1_recursive_doubling */, {0}},
+    {11584, &coll_routines[10] /* circulant */, {0}},
+    {11584, &coll_routines[18] /* pre_reduced_ring */, {.segment_size = 512}},
+    {11584, &coll_routines[22] /* rab2_ring_light_barrier_lr */, {0}},
+    {11584, &coll_routines[14] /* native */, {0}},
+    {155826, &coll_routines[18] /* pre_reduced_ring */, {.segment_size = 512}},
+    {155826, &coll_routines[17] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[2], {0}}}}},
+    {155826, &coll_routines[15] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[19], {0}}, {&coll_routines[19], {0}}}}},
+    {155826, &coll_routines[20] /* rab1_recursive_doubling */, {0}},
+    {155826, &coll_routines[14] /* native */, {0}},
+    {INT_MAX, &coll_routines[15] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}, {&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[18] /* pre_reduced_ring */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[11] /* lanes */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[21] /* rab1_spreading_simple */, {0}},
+    {INT_MAX, &coll_routines[14] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {151, &coll_routines[29] /* mesh_2d */, {0}},
-    {151, &coll_routines[31] /* recursive_doubling */, {0}},
-    {151, &coll_routines[28] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {151, &coll_routines[30] /* native */, {0}},
-    {4272, &coll_routines[30] /* native */, {0}},
-    {INT_MAX, &coll_routines[28] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[30] /* native */, {0}},
+    {4754, &coll_routines[24] /* native */, {0}},
+    {INT_MAX, &coll_routines[26] /* spreading_rounds */, {.in_flight = 4, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[24] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_hosts_4x1[] = {
-    {151, &coll_routines[29] /* mesh_2d */, {0}},
-    {151, &coll_routines[31] /* recursive_doubling */, {0}},
-    {151, &coll_routines[35] /* throttled_spreading */, {.in_flight = 4}},
-    {151, &coll_routines[30] /* native */, {0}},
-    {4298, &coll_routines[30] /* native */, {0}},
-    {INT_MAX, &coll_routines[33] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[30] /* native */, {0}},
-};
-
-static const struct coll_rule alltoall_hosts_4x1__11[] = {
-    {65535, &coll_routines[30] /* native */, {0}},
-    {INT_MAX, &coll_routines[33] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[30] /* native */, {0}},
+    {65535, &coll_routines[24] /* native */, {0}},
+    {INT_MAX, &coll_routines[26] /* spreading_rounds */, {.in_flight = 4, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[24] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[36] /* native */, {0}},
+    {INT_MAX, &coll_routines[27] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_cluster[] = {
-    {INT_MAX, &coll_routines[39] /* of_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[0], {.radix = 2}}}}},
-    {INT_MAX, &coll_routines[40] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[11], {0}}}}},
-    {INT_MAX, &coll_routines[37] /* fixed_tree */, {.arity = 3}},
-    {INT_MAX, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[30] /* of_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[0], {.radix = 2}}}}},
+    {INT_MAX, &coll_routines[28] /* combining_tree */, {.arity = 3}},
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_hosts_4x1[] = {
-    {INT_MAX, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_cluster[] = {
-    {63, &coll_routines[41] /* native */, {0}},
-    {INT_MAX, &coll_routines[44] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[41] /* native */, {0}},
+    {69, &coll_routines[34] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
+    {69, &coll_routines[31] /* native */, {0}},
+    {INT_MAX, &coll_routines[36] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[31] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_hosts_4x1[] = {
-    {4095, &coll_routines[41] /* native */, {0}},
-    {INT_MAX, &coll_routines[44] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[41] /* native */, {0}},
+    {4095, &coll_routines[31] /* native */, {0}},
+    {INT_MAX, &coll_routines[36] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[31] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_other_4x1[] = {
-    {4095, &coll_routines[41] /* native */, {0}},
-    {113140, &coll_routines[43] /* scatter_recursive_doubling_allgather */, {0}},
-    {113140, &coll_routines[41] /* native */, {0}},
-    {INT_MAX, &coll_routines[42] /* pipelined_binary */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[41] /* native */, {0}},
+    {4095, &coll_routines[31] /* native */, {0}},
+    {17866, &coll_routines[35] /* scatter_recursive_doubling_allgather */, {0}},
+    {17866, &coll_routines[31] /* native */, {0}},
+    {262143, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.in_flight = 2}}, {&coll_routines[2], {0}}}}},
+    {262143, &coll_routines[35] /* scatter_recursive_doubling_allgather */, {0}},
+    {262143, &coll_routines[31] /* native */, {0}},
+    {INT_MAX, &coll_routines[32] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[56], {.in_flight = 2}}, {&coll_routines[3], {0}}}}},
+    {INT_MAX, &coll_routines[33] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[31] /* native */, {0}},
 };
 
 static const struct coll_rule gather_cluster[] = {
-    {4, &coll_routines[47] /* of_reduce */, {.parts = (const struct coll_part[]){{&coll_routines[55], {.arity = 3, .segment_size = 512}}}}},
-    {4, &coll_routines[45] /* linear */, {0}},
-    {4, &coll_routines[46] /* native */, {0}},
-    {4277, &coll_routines[46] /* native */, {0}},
-    {INT_MAX, &coll_routines[45] /* linear */, {0}},
-    {INT_MAX, &coll_routines[46] /* native */, {0}},
+    {1, &coll_routines[37] /* linear */, {0}},
+    {1, &coll_routines[38] /* native */, {0}},
+    {4288, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[37] /* linear */, {0}},
+    {INT_MAX, &coll_routines[38] /* native */, {0}},
 };
 
 static const struct coll_rule gather_hosts_4x1[] = {
-    {1, &coll_routines[47] /* of_reduce */, {.parts = (const struct coll_part[]){{&coll_routines[55], {.arity = 3, .segment_size = 512}}}}},
-    {1, &coll_routines[46] /* native */, {0}},
-    {65535, &coll_routines[46] /* native */, {0}},
-    {INT_MAX, &coll_routines[45] /* linear */, {0}},
-    {INT_MAX, &coll_routines[46] /* native */, {0}},
+    {1, &coll_routines[37] /* linear */, {0}},
+    {1, &coll_routines[38] /* native */, {0}},
+    {65535, &coll_routines[38] /* native */, {0}},
+    {INT_MAX, &coll_routines[37] /* linear */, {0}},
+    {INT_MAX, &coll_routines[38] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {53, &coll_routines[55] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
-    {53, &coll_routines[50] /* knomial */, {.radix = 3}},
-    {53, &coll_routines[56] /* topology_binary */, {.segment_size = 512}},
-    {53, &coll_routines[54] /* pipelined_binary */, {.segment_size = 512}},
-    {53, &coll_routines[52] /* native */, {0}},
-    {INT_MAX, &coll_routines[57] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[51] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[53] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[54] /* pipelined_binary */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[52] /* native */, {0}},
+    {69, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[46] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[41] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[44] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[37], {0}}}}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_hosts_4x1[] = {
-    {48, &coll_routines[55] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
-    {48, &coll_routines[50] /* knomial */, {.radix = 3}},
-    {48, &coll_routines[54] /* pipelined_binary */, {.segment_size = 512}},
-    {48, &coll_routines[49] /* flat */, {0}},
-    {48, &coll_routines[52] /* native */, {0}},
-    {INT_MAX, &coll_routines[57] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[51] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[53] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[54] /* pipelined_binary */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[52] /* native */, {0}},
+    {48, &coll_routines[45] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
+    {48, &coll_routines[40] /* flat */, {0}},
+    {48, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[46] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[41] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[44] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[37], {0}}}}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
 };
 
-static const struct coll_rule reduce_hosts_4x1__22[] = {
-    {48, &coll_routines[55] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
-    {48, &coll_routines[50] /* knomial */, {.radix = 3}},
-    {48, &coll_routines[54] /* pipelined_binary */, {.segment_size = 512}},
-    {48, &coll_routines[52] /* native */, {0}},
-    {INT_MAX, &coll_routines[57] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[53] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[52] /* native */, {0}},
+static const struct coll_rule reduce_hosts_4x1__20[] = {
+    {48, &coll_routines[45] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
+    {48, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[46] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[44] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[37], {0}}}}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {1, &coll_routines[55] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
-    {1, &coll_routines[50] /* knomial */, {.radix = 3}},
-    {1, &coll_routines[54] /* pipelined_binary */, {.segment_size = 512}},
-    {1, &coll_routines[52] /* native */, {0}},
-    {65535, &coll_routines[52] /* native */, {0}},
-    {INT_MAX, &coll_routines[53] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[21], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[52] /* native */, {0}},
+    {1, &coll_routines[45] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
+    {1, &coll_routines[42] /* native */, {0}},
+    {65535, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
+    {INT_MAX, &coll_routines[44] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[37], {0}}}}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {27553, &coll_routines[59] /* native */, {0}},
-    {INT_MAX, &coll_routines[58] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[60] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[59], {0}}, {&coll_routines[59], {0}}}}},
-    {INT_MAX, &coll_routines[61] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[59] /* native */, {0}},
+    {30047, &coll_routines[49] /* native */, {0}},
+    {INT_MAX, &coll_routines[48] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[47] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[49] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_hosts_4x1[] = {
-    {65535, &coll_routines[59] /* native */, {0}},
-    {INT_MAX, &coll_routines[58] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[59] /* native */, {0}},
+    {65535, &coll_routines[49] /* native */, {0}},
+    {INT_MAX, &coll_routines[48] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[49] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {INT_MAX, &coll_routines[59] /* native */, {0}},
+    {INT_MAX, &coll_routines[49] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {4361, &coll_routines[64] /* native */, {0}},
-    {INT_MAX, &coll_routines[63] /* logical_ring */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[65] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[64], {0}}, {&coll_routines[64], {0}}}}},
-    {INT_MAX, &coll_routines[64] /* native */, {0}},
+    {4928, &coll_routines[53] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* logical_ring */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[53] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_hosts_4x1[] = {
-    {65535, &coll_routines[64] /* native */, {0}},
-    {INT_MAX, &coll_routines[63] /* logical_ring */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[64] /* native */, {0}},
+    {65535, &coll_routines[53] /* native */, {0}},
+    {INT_MAX, &coll_routines[52] /* logical_ring */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[53] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4x1[] = {
-    {INT_MAX, &coll_routines[64] /* native */, {0}},
+    {INT_MAX, &coll_routines[53] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {1, &coll_routines[67] /* linear */, {0}},
-    {1, &coll_routines[68] /* native */, {0}},
-    {5199, &coll_routines[68] /* native */, {0}},
-    {INT_MAX, &coll_routines[67] /* linear */, {0}},
-    {INT_MAX, &coll_routines[68] /* native */, {0}},
+    {1, &coll_routines[56] /* throttled_linear */, {.in_flight = 2}},
+    {1, &coll_routines[55] /* native */, {0}},
+    {511, &coll_routines[55] /* native */, {0}},
+    {557, &coll_routines[56] /* throttled_linear */, {.in_flight = 2}},
+    {557, &coll_routines[55] /* native */, {0}},
+    {4522, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[56] /* throttled_linear */, {.in_flight = 2}},
+    {INT_MAX, &coll_routines[55] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_hosts_4x1[] = {
-    {65535, &coll_routines[68] /* native */, {0}},
-    {INT_MAX, &coll_routines[67] /* linear */, {0}},
-    {INT_MAX, &coll_routines[68] /* native */, {0}},
+    {65535, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[56] /* throttled_linear */, {.in_flight = 2}},
+    {INT_MAX, &coll_routines[55] /* native */, {0}},
 };
 
 /*
@@ -297,49 +279,49 @@ static const struct coll_table {
     {COLL_ALLGATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
     {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, allgather_cluster},
     {COLL_ALLGATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, allgather_hosts_4x1},
-    {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgather_other_4x1},
+    {COLL_ALLGATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgather_hosts_4x1},
     {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
     {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
     {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, allgatherv_hosts_4x1},
     {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgatherv_other_4x1},
-    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 15, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 15, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 11, allreduce_hosts_4x1},
+    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 16, allreduce_hosts_4x1},
     {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 16, allreduce_other_4x1},
-    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_hosts_4x1},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, alltoall_hosts_4x1__11},
-    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, alltoall_hosts_4x1__11},
+    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, alltoall_hosts_4x1},
+    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, alltoall_hosts_4x1},
     {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_cluster},
     {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, alltoallv_cluster},
-    {COLL_BARRIER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, barrier_cluster},
-    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, barrier_cluster},
+    {COLL_BARRIER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, barrier_cluster},
+    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, barrier_cluster},
     {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, barrier_hosts_4x1},
     {COLL_BARRIER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, barrier_hosts_4x1},
-    {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, bcast_cluster},
+    {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, bcast_cluster},
+    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, bcast_cluster},
     {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_hosts_4x1},
-    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, bcast_other_4x1},
-    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, gather_cluster},
+    {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 9, bcast_other_4x1},
+    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, gather_cluster},
     {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, gather_hosts_4x1},
     {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, gather_hosts_4x1},
-    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 10, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 10, reduce_hosts_4x1},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 7, reduce_hosts_4x1__22},
-    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 7, reduce_other_4x1},
-    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, reduce_scatter_cluster},
+    {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, reduce_hosts_4x1},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, reduce_hosts_4x1__20},
+    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, reduce_other_4x1},
+    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_cluster},
+    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, reduce_scatter_hosts_4x1},
     {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, reduce_scatter_other_4x1},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, reduce_scatter_block_cluster},
     {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, reduce_scatter_block_hosts_4x1},
     {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, reduce_scatter_block_other_4x1},
-    {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, scatter_cluster},
-    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, scatter_cluster},
     {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, scatter_hosts_4x1},
     {COLL_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, scatter_hosts_4x1},
 };

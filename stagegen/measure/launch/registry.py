@@ -73,16 +73,14 @@ def _made(name: str, factory: Factory, mpiexec: Path | None) -> Launcher:
     """Return what a factory makes.
 
     Raises:
-        InputError: it fails, or makes a launcher of another name.
+        InputError: it fails, or makes something without a name.
     """
     try:
         made = factory(mpiexec)
-        own = made.name
+        made.name  # noqa: B018
     except Exception as error:
         what = f"the launcher {name} cannot be made: {type(error).__name__}: {error}"
         raise InputError(what) from error
-    if own != name:
-        raise InputError(f"the launcher {name} calls itself {own!r}; give both one name")
     return made
 
 
@@ -90,6 +88,9 @@ def with_mpi_of(launcher: Launcher, toolchain: Toolchain) -> Launcher:
     """Return the same launcher with the ``mpiexec`` that belongs to a compiler.
 
     Several MPI libraries, or versions of one, may be installed: a program is started by its own.
+
+    Raises:
+        InputError: a user's launcher cannot be made anew.
     """
     mpiexec = mpiexec_beside(toolchain)
     if mpiexec is None:
@@ -97,6 +98,11 @@ def with_mpi_of(launcher: Launcher, toolchain: Toolchain) -> Launcher:
     if is_dataclass(launcher) and any(one.name == "mpiexec" for one in fields(launcher)):
         made: Launcher = replace(cast(Any, launcher), mpiexec=mpiexec)
         return made
+    if launcher.name not in launcher_names():
+        raise InputError(
+            f"the launcher {launcher.name!r} is known by another name; give it that name, or a "
+            "field `mpiexec`"
+        )
     return make_launcher(launcher.name, mpiexec)
 
 
