@@ -43,6 +43,9 @@ from stagegen.tune.recorded import DECISION, LOG, TOPOLOGY, read_decision
 #: The file of the last race.
 RULE = "rule.json"
 
+#: The facts of an environment that are known before any rank starts, and decide which routine wins.
+_SAME = frozenset({"launcher", "scale", "latency", "mpi", "mpi_version"})
+
 
 @dataclass(frozen=True)
 class Target:
@@ -111,10 +114,6 @@ def require_the_cluster(
         found = [one.text for one in differences(then, now) if one.fact in _SAME]
         if found:
             raise InputError(f"it was measured with {'; '.join(found)}; {advice}", target.folder)
-
-
-#: The facts of an environment that are known before any rank starts, and decide who wins.
-_SAME = frozenset({"launcher", "scale", "latency", "mpi", "mpi_version"})
 
 
 def _environments(folder: Path) -> list[Environment]:

@@ -14,11 +14,12 @@ from functools import partial
 from itertools import pairwise
 
 from stagegen.measure.records import Candidate
+from stagegen.measure.statistics import launch_ratios
 from stagegen.tune.choose import Samples, median
 from stagegen.tune.decision import NATIVE_CANDIDATE, Rule, Table
 
 #: The least share of the native routine's time by which a routine must be faster on the measured
-#: shape to serve others.
+#: shape, in each launch, to serve others.
 ELSEWHERE_GAIN = 0.15
 
 
@@ -93,6 +94,7 @@ def _with_native(table: Table, samples: Mapping[int, Samples]) -> Iterator[Rule]
 def _ratio(candidate: Candidate, size: int, samples: Mapping[int, Samples]) -> float:
     """Return a candidate's time over the native one's at the nearest size at which it was timed.
 
+    It is the greatest of the launches' ratios: a gain that some launch did not see is a small one.
     It is 1 if the candidate was timed at no size.
     """
     timed = [one for one, of_size in samples.items() if candidate in of_size]
@@ -100,7 +102,9 @@ def _ratio(candidate: Candidate, size: int, samples: Mapping[int, Samples]) -> f
     nearest = min(timed, key=away, default=None)
     if nearest is None:
         return 1.0
-    return median(samples[nearest][candidate]) / median(samples[nearest][NATIVE_CANDIDATE])
+    own, native = samples[nearest][candidate], samples[nearest][NATIVE_CANDIDATE]
+    ratios = launch_ratios(own.launches, native.launches)
+    return max(ratios) if ratios else median(own) / median(native)
 
 
 def _octaves(size: int, other: int) -> tuple[float, int]:

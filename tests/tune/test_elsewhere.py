@@ -78,6 +78,25 @@ def test_one_rule_counts_by_the_mean_of_its_sizes(ratios, serves):
     assert brief(elsewhere(table(Rule(0, A)), samples, one_rule=True)) == [(0, serves)]
 
 
+def test_a_gain_counts_as_the_launch_saw_it_that_saw_least():
+    """A barrier on four hosts: 4 to 22 % in the launches. On three, it took 1.3 times as long."""
+    launches = {
+        A: {1: (238,) * 6, 2: (200,) * 3, 3: (191,) * 3, 4: (211,) * 12, 5: (203,) * 12},
+        NATIVE_CANDIDATE: {
+            1: (257,) * 6,
+            2: (215,) * 3,
+            3: (199,) * 3,
+            4: (253,) * 12,
+            5: (262,) * 12,
+        },
+    }
+    of_size = {
+        candidate: Sample(tuple(x for one in by.values() for x in one), launches=by)
+        for candidate, by in launches.items()
+    }
+    assert brief(elsewhere(table(Rule(0, A)), {0: of_size})) == [(0, "native")]
+
+
 def test_nothing_measured_changes_nothing():
     own = table(Rule(0, NATIVE_CANDIDATE))
     assert elsewhere(own, {}) == own

@@ -194,8 +194,7 @@ static const struct coll_rule reduce_hosts_4x1[] = {
 };
 
 static const struct coll_rule reduce_hosts_4x1__20[] = {
-    {48, &coll_routines[45] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
-    {48, &coll_routines[42] /* native */, {0}},
+    {4095, &coll_routines[42] /* native */, {0}},
     {INT_MAX, &coll_routines[46] /* topology_linear */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
     {INT_MAX, &coll_routines[44] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[37], {0}}}}},
@@ -203,8 +202,6 @@ static const struct coll_rule reduce_hosts_4x1__20[] = {
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {1, &coll_routines[45] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
-    {1, &coll_routines[42] /* native */, {0}},
     {65535, &coll_routines[42] /* native */, {0}},
     {INT_MAX, &coll_routines[43] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[18], {.segment_size = 512}}}}},
     {INT_MAX, &coll_routines[44] /* of_reduce_scatter_block_and_gather */, {.parts = (const struct coll_part[]){{&coll_routines[53], {0}}, {&coll_routines[37], {0}}}}},
@@ -310,8 +307,8 @@ static const struct coll_table {
     {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, gather_hosts_4x1},
     {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, reduce_cluster},
     {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, reduce_hosts_4x1},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, reduce_hosts_4x1__20},
-    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, reduce_other_4x1},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, reduce_hosts_4x1__20},
+    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 4, reduce_other_4x1},
     {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, reduce_scatter_hosts_4x1},

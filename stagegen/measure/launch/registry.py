@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from importlib.metadata import entry_points
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, cast
 
@@ -64,7 +65,7 @@ def make_launcher(name: str, mpiexec: Path | None = None) -> Launcher:
     if factory := _LAUNCHERS.get(name):
         return _made(name, factory, mpiexec)
     for point in entry_points(group=GROUP, name=name):
-        return _made(name, lambda path, point=point: point.load()(path), mpiexec)  # type: ignore[misc]
+        return _made(name, partial(_of_package, point), mpiexec)
     names = ", ".join(launcher_names())
     raise InputError(f"launcher {name!r} does not exist in this version; use one of {names}")
 
@@ -77,10 +78,15 @@ def _made(name: str, factory: Factory, mpiexec: Path | None) -> Launcher:
     """
     try:
         made = factory(mpiexec)
-        made.name  # noqa: B018
+        _ = made.name
     except Exception as error:
         what = f"the launcher {name} cannot be made: {type(error).__name__}: {error}"
         raise InputError(what) from error
+    return made
+
+
+def _of_package(point: EntryPoint, mpiexec: Path | None) -> Launcher:
+    made: Launcher = point.load()(mpiexec)
     return made
 
 
