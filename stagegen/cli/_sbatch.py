@@ -53,7 +53,7 @@ def job_script(topology: Topology, words: Sequence[str], limit: str) -> str:
     return _SCRIPT.format(
         name=topology.name,
         count=len(hosts),
-        tasks=_tasks([topology.ranks.count(host.name) for host in hosts]),
+        tasks=_tasks([topology.ranks.count(host.name) for host in hosts], words),
         nodes=",".join(_node(host.name, host.address) for host in hosts),
         limit=limit,
         notice=NOTICE,
@@ -61,13 +61,14 @@ def job_script(topology: Topology, words: Sequence[str], limit: str) -> str:
     )
 
 
-def _tasks(counts: Sequence[int]) -> str:
+def _tasks(counts: Sequence[int], words: Sequence[str]) -> str:
     """Return the option for these numbers of ranks on hosts.
 
-    With ``--ntasks-per-node``, Slurm wants so many CPUs of each node, also of the smaller ones.
+    With ``--ntasks-per-node``, Slurm wants so many CPUs of each node, also of the smaller ones. But
+    Open MPI's ``mpirun`` takes the slots of nodes from it.
     """
-    if len(set(counts)) == 1:
-        return f"--ntasks-per-node={counts[0]}"
+    if len(set(counts)) == 1 or _value(words, "--launcher") == "openmpi":
+        return f"--ntasks-per-node={max(counts)}"
     return f"--ntasks={sum(counts)}"
 
 

@@ -46,8 +46,21 @@ def difference(one: Pattern, other: Pattern) -> float:
     """
     if (one.collective, one.ranks) != (other.collective, other.ranks):
         return 1.0
-    both = one.total + other.total
-    return float(np.abs(one.array - other.array).sum() / both) if both else 0.0
+    blocks, totals = one.array.reshape(1, -1), np.array([one.total])
+    return float(_differences(blocks, totals, other)[0])
+
+
+def _differences(blocks: Array, totals: Array, pattern: Pattern) -> Array:
+    """Return the difference of a pattern from each of several, all on as many ranks.
+
+    Args:
+        blocks: [pattern, block], in bytes.
+        totals: [pattern], of all its blocks.
+        pattern: the one that is compared with each.
+    """
+    both = totals + pattern.total
+    differ = np.abs(blocks - pattern.array.ravel()).sum(axis=1)
+    return np.where(both > 0, differ / np.maximum(both, 1), 0.0)
 
 
 @dataclass
@@ -116,8 +129,7 @@ class _Place:
 
     def add(self, number: int, pattern: Pattern) -> None:
         """Add the next pattern to its group at each threshold, or begin one with it."""
-        blocks = pattern.array.ravel()
-        apart = self._apart(blocks, pattern.total)
+        apart = self._apart(pattern)
         is_new = False
         for at, groups in self.groups.items():
             near = self._firsts[at][: self._kept] & (apart <= at)
@@ -128,18 +140,18 @@ class _Place:
             groups[self._kept] = _Group(number, pattern, set(pattern.calls))
             is_new = True
         if is_new:
-            self._keep(blocks, pattern.total)
+            self._keep(pattern)
 
-    def _apart(self, blocks: Array, total: int) -> Array:
-        """Return the difference of a pattern from each that is kept (:func:`difference`)."""
+    def _apart(self, pattern: Pattern) -> Array:
+        """Return the difference of a pattern from each that is kept."""
         if not self._kept:
             return np.zeros(0)
-        both = self._totals[: self._kept] + total
-        differ = np.abs(self._blocks[: self._kept] - blocks).sum(axis=1)
-        return np.where(both > 0, differ / np.maximum(both, 1), 0.0)
+        kept = slice(self._kept)
+        return _differences(self._blocks[kept], self._totals[kept], pattern)
 
-    def _keep(self, blocks: Array, total: int) -> None:
+    def _keep(self, pattern: Pattern) -> None:
         """Keep a pattern; its groups have the index that it gets."""
+        blocks = pattern.array.ravel()
         if self._kept == 0:
             self._blocks = np.zeros((1, len(blocks)), np.int64)
         if self._kept == len(self._totals):
@@ -149,7 +161,7 @@ class _Place:
                 at: np.concatenate([firsts, np.zeros_like(firsts)])
                 for at, firsts in self._firsts.items()
             }
-        self._blocks[self._kept], self._totals[self._kept] = blocks, total
+        self._blocks[self._kept], self._totals[self._kept] = blocks, pattern.total
         for at, groups in self.groups.items():
             self._firsts[at][self._kept] = self._kept in groups
         self._kept += 1

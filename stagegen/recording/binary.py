@@ -23,20 +23,15 @@ def read_binary(path: Path, parse: Callable[[bytes], _Content], damaged: str) ->
         damaged: what the error says of a damaged file.
 
     Raises:
-        InputError: the file cannot be read, there is not enough memory, or the parser does not
-            understand it.
+        InputError: the file cannot be read, needs more memory than there is, or is not understood
+            by the parser.
     """
     try:
-        data = path.read_bytes()
+        return parse(path.read_bytes())
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
     except MemoryError as error:
-        needed = f"there is not enough memory for its {path.stat().st_size:,} bytes"
-        raise InputError(f"{needed}; read it on a larger machine", path) from error
-    try:
-        return parse(data)
+        problem = "needs more memory than this machine has"
+        raise InputError(f"{problem}; read it on a larger one", path) from error
     except _DAMAGES as error:
         raise InputError(f"{damaged}: {error}", path) from error
-    except MemoryError as error:
-        needed = f"there is not enough memory for {len(data):,} bytes of it"
-        raise InputError(f"{needed}; read it on a larger machine", path) from error

@@ -63,9 +63,10 @@ class Program:
 
     Attributes:
         wanted: the subjects, those that take the most time first.
-        seconds: of all calls of the traces.
-        covered: seconds of the calls that the subjects are for.
-        unknown: seconds of the calls that no table can serve, on hosts that the topology lacks.
+        seconds: of all calls of the traces, each times the ranks that are in it.
+        covered: likewise of the calls that the subjects are for.
+        unknown: likewise of the calls that no table can serve: on hosts that the topology lacks, or
+            of collectives that the catalogue lacks.
     """
 
     wanted: tuple[Wanted, ...]

@@ -271,7 +271,7 @@ static int handle(struct node *node, int from, int tag, int *over) {
 
 /*
  * Note which children wait for this rank: it did not wait for them, however long their data takes
- * from now on. Only the root that moves in the next call asks for it.
+ * from now on. Only the tree without a token, whose root moves from call to call, needs to know.
  */
 static int see_who_waits(struct node *node) {
     if (!(node->moves & TOKEN_REMEMBERS) || (node->moves & TOKEN_GOES))

@@ -52,6 +52,11 @@ def test_hosts_with_different_numbers_of_ranks_need_no_more_cpus_than_they_have(
     assert not [line for line in script("tune") if "per-node" in line]
 
 
+def test_mpirun_of_open_mpi_needs_slots_on_each_node(script):
+    lines = script("tune", "--launcher", "openmpi")
+    assert "#SBATCH --ntasks-per-node=2" in lines
+
+
 def test_hosts_with_as_many_ranks_have_them_each(tmp_path):
     file = tmp_path / "t.yaml"
     file.write_text(TEXT.replace("b: {", "b: {slots: 2, ").replace("[b, a, c, a]", "[b, a, b, a]"))

@@ -153,7 +153,6 @@ static const struct {
 #ifdef OPEN_MPI /* 4.1 */
     {"allgatherv", "negative count"},
 #else /* MPICH 4.3 */
-    {"allreduce", "negative count"},
     {"reduce", "negative count"},
     {"reduce_scatter_block", "negative count"},
 #endif
