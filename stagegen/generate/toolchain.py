@@ -173,6 +173,8 @@ def run_make(
     command += [*toolchain.variables, *variables, *([target] if target else [])]
     with _building(folder) as (descriptors, cut_off):
         status, output = _run([*command, *(["-B"] if cut_off else [])], descriptors)
+        if status < 0:  # raised here, so that the next build knows that this one was cut off
+            raise GenerateError(f"building {folder} failed: make was ended by signal {-status}")
     if status != 0:
         tail = "\n".join(output.splitlines()[-30:])
         raise GenerateError(f"building {folder} failed:\n{tail}")

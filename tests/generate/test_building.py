@@ -129,14 +129,17 @@ def build_slowly(path: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", ["nothing", "all", "make"])
 def test_what_is_built_once_is_whole(tmp_path, killed):
-    """Another process still builds it, or was killed with all that it started."""
+    """Another process still builds it, or was killed with all that it started, or lost its make."""
     other = build_slowly(tmp_path)
-    if killed:
-        children = Path(f"/proc/{other.pid}/task/{other.pid}/children")
-        os.killpg(int(children.read_text()), signal.SIGKILL)
-        other.kill()
+    if killed != "nothing":
+        make = int(Path(f"/proc/{other.pid}/task/{other.pid}/children").read_text())
+        if killed == "all":
+            other.kill()
+        os.killpg(make, signal.SIGKILL)
+    if killed == "make":
+        assert other.wait(30) == 1
     for _ in range(2):
         made = build_once(tmp_path, SLOWLY, toolchain(), "made")
         assert made.read_text() == "whole\n"
