@@ -13,6 +13,7 @@ from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError
 from stagegen.generate.pattern_templates import pattern_root
 from stagegen.patterns import Pattern, is_typical, read_patterns, typical_calls
+from stagegen.patterns.model import DEFAULT_SCALES
 from stagegen.topology import WHOLE, Topology
 from stagegen.tune.communicators import ranks_of_groups
 
@@ -136,9 +137,14 @@ def communicators_asked(names: str | None, patterns: Sequence[Pattern]) -> tuple
 
 
 def roots_of(
-    file: Path | None, patterns: Sequence[Pattern], topology: Topology
+    file: Path | None,
+    patterns: Sequence[Pattern],
+    topology: Topology,
+    scales: Sequence[float] = DEFAULT_SCALES,
 ) -> tuple[Root, ...]:
     """Return the templates of the patterns' routines; say which orders have none.
+
+    ``scales`` are the factors for patterns without scales of their own.
 
     Raises:
         InputError: a block is too long, or two names become one.
@@ -151,4 +157,4 @@ def roots_of(
     def say(text: str) -> None:
         click.echo(f"{file}: {text}", err=True)
 
-    return (pattern_root(topology, ordered, str(file), say),)
+    return (pattern_root(topology, ordered, str(file), say, scales),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from stagegen.generate.write import write_file
 from stagegen.patterns import FAMILIES, Merged, Pattern, make_pattern, merged_at, patterns_yaml
 from stagegen.patterns.difference import SHOWN
 from stagegen.patterns.file import read_patterns, require_name
+from stagegen.patterns.model import PATTERN_RANKS_MOST
 from stagegen.recording import read
 from stagegen.recording.blocks import blocks_of
 from stagegen.recording.container import is_recording
@@ -90,31 +91,34 @@ def of(
     """Report the distinct patterns of a FILE: a recording, or a pattern file."""
     require_with("hosts", "--topology", topology_file)
     require_with("name", "--picture", picture)
-    patterns, unknown = _patterns_of(file)
+    patterns, gaps = _patterns_of(file)
     topology = None if topology_file is None else load_group(topology_file, hosts)
     by_threshold = merged_at(patterns, sorted({*SHOWN, threshold}))
     found = by_threshold[threshold]
     if output is not None:
-        write_file(output, patterns_yaml(one.pattern for one in found))
+        blocking = [one.pattern for one in found if one.pattern.is_blocking]
+        write_file(output, patterns_yaml(blocking))
     if picture is not None:
         _draw(picture, [one.pattern for one in found], name)
     effect = [(at, len(of_it)) for at, of_it in by_threshold.items()]
     if output_format == "json":
         form = {
             "threshold": threshold,
-            "unknown_calls": unknown,
+            **asdict(gaps),
             "effect": [{"threshold": at, "patterns": count} for at, count in effect],
             "patterns": [_json(one, topology) for one in found],
         }
         click.echo(json.dumps(form, ensure_ascii=False))
         return
-    for line in _text(found, effect, unknown, topology):
+    for line in (*_notes(gaps, found), *_text(found, effect, topology)):
         click.echo(line)
 
 
 @command.command("make")
 @click.argument("family", type=click.Choice(tuple(FAMILIES)))
-@click.option("--ranks", type=click.IntRange(min=2), required=True, help="How many ranks.")
+@click.option(
+    "--ranks", type=click.IntRange(2, PATTERN_RANKS_MOST), required=True, help="How many ranks."
+)
 @click.option(
     "--average",
     callback=to_size,
@@ -123,7 +127,13 @@ def of(
     metavar="SIZE",
     help="The mean block, empty ones included.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers.",
+)
 @click.option(
     "--number", type=float, help=f"{'; '.join(f'{k}: {v.number}' for k, v in FAMILIES.items())}."
 )
@@ -151,16 +161,54 @@ def make(
     click.echo(patterns_yaml([pattern]), nl=False)
 
 
-def _patterns_of(file: Path) -> tuple[Sequence[Pattern], int]:
-    if file.is_dir() or (file.is_file() and is_recording(file)):
-        blocks = blocks_of(read(file))
-        if not blocks.patterns:
-            raise NotFoundError(
-                f"{file} has no collective whose blocks may differ in length; record a program "
-                "that calls MPI_Alltoallv or another one"
-            )
-        return blocks.patterns, blocks.unknown
-    return read_patterns(file), 0
+@dataclass(frozen=True)
+class _Gaps:
+    """What a recording lacks; a pattern file lacks nothing.
+
+    Attributes:
+        missing_ranks: the ranks that nothing is known of.
+        dropped_calls: calls that ranks had no room for.
+        unmatched_calls: calls that not all ranks of their communicator have.
+        unknown_calls: calls without the lengths of some rank's blocks.
+    """
+
+    missing_ranks: tuple[int, ...] = ()
+    dropped_calls: int = 0
+    unmatched_calls: int = 0
+    unknown_calls: int = 0
+
+    def lines(self) -> Iterator[str]:
+        """Yield them in words."""
+        if self.missing_ranks:
+            yield f"nothing is known of rank {', '.join(map(str, self.missing_ranks))}"
+        if self.dropped_calls or self.unmatched_calls:
+            yield f"{self.dropped_calls} calls left out; {self.unmatched_calls} lack a rank"
+        if self.unknown_calls:
+            yield f"{self.unknown_calls} calls lack the counts of some rank's blocks"
+
+
+def _patterns_of(file: Path) -> tuple[Sequence[Pattern], _Gaps]:
+    if not (file.is_dir() or (file.is_file() and is_recording(file))):
+        return read_patterns(file), _Gaps()
+    recording = read(file)
+    blocks = blocks_of(recording)
+    gaps = _Gaps(recording.missing, recording.dropped, blocks.unmatched, blocks.unknown)
+    if not blocks.patterns and (lacking := "; ".join(gaps.lines())):
+        raise NotFoundError(f"{file} has no whole call with blocks of any length: {lacking}")
+    if not blocks.patterns:
+        raise NotFoundError(
+            f"{file} has no collective whose blocks may differ in length; record a program "
+            "that calls MPI_Alltoallv or another one"
+        )
+    return blocks.patterns, gaps
+
+
+def _notes(gaps: _Gaps, found: Sequence[Merged]) -> Iterator[str]:
+    yield from gaps.lines()
+    if others := ", ".join(one.pattern.name for one in found if not one.pattern.is_blocking):
+        yield (
+            "not of blocking calls, so no rule serves them, and --output leaves them out: " + others
+        )
 
 
 def _draw(file: Path, patterns: Sequence[Pattern], name: str | None) -> None:
@@ -190,11 +238,8 @@ def _json(one: Merged, topology: Topology | None) -> dict[str, Any]:
 def _text(
     found: Sequence[Merged],
     effect: Sequence[tuple[float, int]],
-    unknown: int,
     topology: Topology | None,
 ) -> Iterator[str]:
-    if unknown:
-        yield f"{unknown} calls lack the counts of some rank's blocks"
     yield "patterns by threshold: " + ", ".join(f"{at:g}: {count}" for at, count in effect)
     head = ("name", "collective", "site", "ranks", "calls", "bytes", "average", "empty", "skew",
             "largest", "merged", "farthest")  # fmt: skip
@@ -204,10 +249,9 @@ def _text(
     for one in found:
         links = _volumes(topology, one.pattern)
         if links is None:
-            yield (
-                f"{one.pattern.name}: no bound: its {one.pattern.ranks} ranks are not known among "
-                f"the cluster's {topology.rank_count}; write `communicator:` with them in the file"
-            )
+            yield f"{one.pattern.name}: no bound: {_why_nowhere(topology, one.pattern)}"
+        elif unknown := _unknown_ranks(topology, one.pattern):
+            yield f"{one.pattern.name}: taken for all ranks in their order: {unknown}"
         if links:
             first = ", ".join(
                 f"{a}→{b} {link.bytes} B ({format_seconds(link.seconds)})"
@@ -215,6 +259,22 @@ def _text(
                 for a, b in (link.edge,)
             )
             yield f"{one.pattern.name}: at least {format_seconds(links[0].seconds)}; links: {first}"
+
+
+def _unknown_ranks(topology: Topology, pattern: Pattern) -> str:
+    """Say which ranks of a pattern's communicator the cluster lacks; nothing if it has them all."""
+    lacking = [rank for rank in pattern.communicator or () if rank >= topology.rank_count]
+    if not lacking:
+        return ""
+    named = ", ".join(map(str, lacking[:_LINKS])) + (" …" if len(lacking) > _LINKS else "")
+    return f"`communicator:` has rank {named}; the cluster has 0 to {topology.rank_count - 1}"
+
+
+def _why_nowhere(topology: Topology, pattern: Pattern) -> str:
+    return _unknown_ranks(topology, pattern) or (
+        f"its {pattern.ranks} ranks are not known among the cluster's {topology.rank_count}; write "
+        "`communicator:` with them in the file"
+    )
 
 
 def _volumes(topology: Topology, pattern: Pattern) -> Sequence[Volume] | None:

@@ -193,7 +193,10 @@ def command(
     topology = load_topology(topology_file)
     folder = output or Path("generated") / topology.name
     patterns = patterns_of(pattern_file, topology, has_classes=has_classes)
-    added = (*added_to(topology_file, topology, trees), *roots_of(pattern_file, patterns, topology))
+    added = (
+        *added_to(topology_file, topology, trees),
+        *roots_of(pattern_file, patterns, topology, scales),
+    )
     catalogue = catalogue_selecting(
         load_catalogue(added=added),
         algorithms,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from stagegen.catalogue import RankGroup, groups_of
 from stagegen.catalogue.cluster_schedules import LEADER_BYTES, why_undivided
@@ -16,6 +17,7 @@ from stagegen.catalogue.templates import Root
 from stagegen.errors import InputError, NotFoundError
 from stagegen.generate.tables import aapc_tables, numbers, rank_lines
 from stagegen.patterns import Pattern
+from stagegen.patterns.model import DEFAULT_SCALES
 from stagegen.schedule import PATTERN_CONSTRUCTIONS, PatternSchedule, aggregated, pattern_schedule
 from stagegen.schedule.alltoall.phases.hierarchy import hierarchy
 from stagegen.schedule.patterns.rows import Cut, pattern_rows
@@ -53,10 +55,9 @@ _INCLUDE_BY_HOST = '{% include "alltoallv/_pattern_by_host.c.j2" %}\n'
 #: How the name of a routine ends whose schedule is between hosts: one message has the blocks of all
 #: ranks of two hosts.
 BY_HOST = "by-host"
-#: Leaders carry blocks of up to so many times the pattern's largest. Tuning measures blocks of four
-#: times their length (`SCALES`), or of what the pattern's own scales say, and calls may have half
-#: as much again (recognition.c).
-_LARGER, _AGAIN = 6, 1.5
+#: Calls of a pattern may have blocks half as long again as those that tuning measures
+#: (recognition.c). Leaders carry all of them.
+_AGAIN = 1.5
 #: A leader holds so many copies of its ranks' blocks (`templates/engines/vector_leaders.c`).
 _COPIES = 4
 
@@ -83,6 +84,7 @@ def pattern_root(
     patterns: Sequence[Pattern],
     source: str,
     say: Callable[[str], None] = _unheard,
+    scales: Sequence[float] = DEFAULT_SCALES,
 ) -> Root:
     """Return a template for each order of each pattern; orders that are equal have one template.
 
@@ -91,6 +93,7 @@ def pattern_root(
         patterns: each an alltoallv on all ranks of the cluster, or of its group, and no class.
         source: what messages call the file of the patterns.
         say: is told which orders are not possible on this cluster, and why; each once.
+        scales: the factors of tuning for patterns that have none of their own.
 
     Raises:
         InputError: a pattern is no alltoallv on these ranks, a block is too long, or two names
@@ -100,7 +103,7 @@ def pattern_root(
     owner: dict[str, str] = {}
     lacking: dict[str, None] = {}
     for pattern in patterns:
-        if max(map(max, pattern.sizes), default=0) > BLOCK_MOST:
+        if int(pattern.array.max(initial=0)) > BLOCK_MOST:
             raise InputError(
                 f"the pattern {pattern.name!r} has a block above {BLOCK_MOST} B", source
             )
@@ -113,7 +116,8 @@ def pattern_root(
                 both = f"the patterns {owner[name]!r} and {pattern.name!r}"
                 raise InputError(f"{both} both become {name}; rename one", source)
         owner |= dict.fromkeys(names, pattern.name)
-        files |= _files(ranks, pattern, lacking)
+        scaled = pattern if pattern.scales else replace(pattern, scales=tuple(scales))
+        files |= _files(ranks, scaled, lacking)
     for text in lacking:
         say(text)
     return Root(source, files, LABEL)
@@ -133,7 +137,7 @@ def _files(ranks: RankGroup, pattern: Pattern, lacking: dict[str, None]) -> dict
     for construction in ("segments", *(one for one in PATTERN_CONSTRUCTIONS if one != "segments")):
         try:
             schedule = pattern_schedule(topology, pattern, construction)
-        except NotFoundError as error:  # a link is too slow for phases
+        except NotFoundError as error:  # a link is too slow, or there are too many messages
             lacking[f"no routine of the schedule {construction}: {error}"] = None
             continue
         order = schedule.phases, schedule.waits
@@ -142,7 +146,11 @@ def _files(ranks: RankGroup, pattern: Pattern, lacking: dict[str, None]) -> dict
             path = f"alltoallv/{algorithm_name(pattern, construction)}.c.j2"
             about = f"go in an order that overloads no link ({construction}); other blocks follow."
             files[path] = _template(topology, pattern, about, schedule) + _INCLUDE
-    return {**files, **_by_host(ranks, pattern)}
+    try:
+        return {**files, **_by_host(ranks, pattern)}
+    except NotFoundError as error:
+        lacking[f"no routine by host: {error}"] = None
+        return files
 
 
 def _by_host(of: RankGroup, pattern: Pattern) -> dict[str, str]:
@@ -153,7 +161,7 @@ def _by_host(of: RankGroup, pattern: Pattern) -> dict[str, str]:
     topology = of.topology
     if why_undivided(topology, "hosts", topology.ranks) is not None:
         return {}
-    largest = max(map(max, pattern.sizes))
+    largest = int(pattern.array.max())
     hosts = hierarchy(topology)
     ranks = max(map(len, hosts.members))
     if largest > LEADER_BYTES // (_COPIES * ranks * topology.rank_count):
@@ -165,8 +173,7 @@ def _by_host(of: RankGroup, pattern: Pattern) -> dict[str, str]:
         "go from host to host, those of all ranks of a host as one, in an order that overloads "
         "no link; other blocks follow."
     )
-    larger = max(_LARGER, math.ceil(_AGAIN * max(pattern.scales, default=0.0)))
-    longest = min(larger * largest, BLOCK_MOST)
+    longest = min(math.ceil(_AGAIN * max(1.0, *pattern.scales) * largest), BLOCK_MOST)
     names = (
         f"enum {{ HOSTS = {len(hosts.leaders)}, GROUP = {of.number} }};\n",
         "/* The first rank of each host. */",

@@ -158,7 +158,7 @@ def c_patterns(
             collective=of,
             group=group,
             c_name=c_name,
-            c_bytes=numbers(s for row in pattern.sizes for s in row) if pattern.has_order else None,
+            c_bytes=numbers(map(int, pattern.array.flat)) if pattern.has_order else None,
             mean=pattern.average if pattern.has_order else 0.0,
             largest_over_mean=0.0 if pattern.has_order else pattern.largest_over_mean,
             rules=tuple(_c_rules(table, index, group)),

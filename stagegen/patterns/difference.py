@@ -170,5 +170,5 @@ class _Place:
 def _place(pattern: Pattern) -> Hashable:
     return (
         pattern.collective, pattern.ranks, pattern.is_class, pattern.scales, pattern.site,
-        pattern.communicator,
+        pattern.communicator, pattern.ordinal, pattern.is_blocking,
     )  # fmt: skip

@@ -8,18 +8,20 @@ from pathlib import Path
 import yaml
 
 from stagegen.errors import InputError
-from stagegen.patterns.model import COLLECTIVES, MATRIX, Pattern
+from stagegen.patterns.model import (
+    BLOCK_BYTES_MOST,
+    COLLECTIVES,
+    MATRIX,
+    PATTERN_RANKS_MOST,
+    Pattern,
+)
 from stagegen.topology.document import Document, did_you_mean, read_document
 from stagegen.topology.units import parse_size
 
 _KEYS = ("name", "collective", "ranks", "site", "communicator", "calls", "class", "scales", "bytes")
-_MOST_RANKS = 1 << 14
 _NAME_MOST = 80
 _MOST_CALLS = 1 << 24
 _MOST_SCALE = 1e6
-
-#: The most bytes of a block: sums of a large matrix then stay below 2^63.
-_MOST_BYTES = 64 << 30
 
 
 def read_patterns(path: Path | str) -> tuple[Pattern, ...]:
@@ -48,7 +50,7 @@ def _pattern(doc: Document, node: yaml.Node) -> Pattern:
     if collective not in COLLECTIVES:
         problem = f"unknown collective {collective!r}{did_you_mean(collective, COLLECTIVES)}"
         doc.fail(keys["collective"], problem)
-    ranks = doc.count(keys["ranks"], "ranks", _MOST_RANKS) if "ranks" in keys else None
+    ranks = doc.count(keys["ranks"], "ranks", PATTERN_RANKS_MOST) if "ranks" in keys else None
     sizes = _sizes(doc, keys["bytes"], ranks, collective in MATRIX)
     members = (
         _numbers(doc, keys["communicator"], "communicator") if "communicator" in keys else None
@@ -141,8 +143,10 @@ def _row(doc: Document, node: yaml.Node, ranks: int | None) -> tuple[int, ...]:
     row: list[int] = []
     for entry in doc.items(node, "a row of bytes"):
         size, count = doc.parsed(entry, "bytes", _run)
-        if len(row) + count > (ranks or _MOST_RANKS):
-            doc.fail(entry, f"the row has more than {ranks or _MOST_RANKS} blocks; shorten it")
+        if len(row) + count > (ranks or PATTERN_RANKS_MOST):
+            doc.fail(
+                entry, f"the row has more than {ranks or PATTERN_RANKS_MOST} blocks; shorten it"
+            )
         row += [size] * count
     if not row or (ranks is not None and len(row) != ranks):
         doc.fail(node, f"the row has {len(row)} blocks, expected {ranks or 'at least 1'}")
@@ -172,7 +176,7 @@ def _whole(text: str) -> int:
 
 def _bytes(text: str) -> int:
     size = 0 if text == "0" else parse_size(text)
-    if size > _MOST_BYTES:
+    if size > BLOCK_BYTES_MOST:
         raise ValueError(f"a block of {text!r} is too long; write at most 64GiB")
     return size
 
@@ -181,9 +185,9 @@ def _run(text: str) -> tuple[int, int]:
     """Read `bytes` or `bytes*repetitions`."""
     size, star, count = text.partition("*")
     repetitions = _whole(count) if star else 1
-    if not 1 <= repetitions <= _MOST_RANKS:
+    if not 1 <= repetitions <= PATTERN_RANKS_MOST:
         problem = f"{text!r} repeats a block {repetitions} times"
-        raise ValueError(f"{problem}; write 1 to {_MOST_RANKS}")
+        raise ValueError(f"{problem}; write 1 to {PATTERN_RANKS_MOST}")
     return _bytes(size), repetitions
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stagegen.errors import InputError
-from stagegen.patterns.model import Pattern
+from stagegen.patterns.model import BLOCK_BYTES_MOST, PATTERN_RANKS_MOST, Pattern
 
 Proportions = npt.NDArray[Any]
 """The blocks in proportion to each other."""
@@ -26,6 +26,7 @@ class PatternFamily:
         number: what the number means.
         default: the number if none is given.
         most: the greatest number; the least is 0.
+        is_whole: whether fractions mean nothing.
     """
 
     summary: str
@@ -33,6 +34,7 @@ class PatternFamily:
     number: str
     default: float
     most: float
+    is_whole: bool = False
 
 
 def make_pattern(
@@ -56,10 +58,12 @@ def make_pattern(
         )
     row = FAMILIES[family]
     number = row.default if number is None else number
-    if ranks < 2 or average < 1 or not 0 <= number <= row.most:
+    is_number = 0 <= number <= row.most and (not row.is_whole or number == int(number))
+    if not 2 <= ranks <= PATTERN_RANKS_MOST or average < 1 or not is_number:
+        whole = ", a whole number" if row.is_whole else ""
         raise InputError(
-            f"{family} needs at least 2 ranks, an average of at least 1 byte, and {row.number} "
-            f"from 0 to {row.most:g}; not {ranks}, {average} and {number:g}"
+            f"{family} needs 2 to {PATTERN_RANKS_MOST} ranks, an average of at least 1 byte, and "
+            f"{row.number} from 0 to {row.most:g}{whole}; not {ranks}, {average} and {number:g}"
         )
     shape = row.make(ranks, number, np.random.default_rng(seed))
     np.fill_diagonal(shape, 0)
@@ -67,7 +71,11 @@ def make_pattern(
     if not total:
         problem = f"{family} with {number:g} on {ranks} ranks has no block"
         raise InputError(f"{problem}; choose a larger number")
-    sizes = np.rint(shape * (average * ranks * (ranks - 1) / total)).astype(np.int64)
+    lengths = np.rint(shape * (average * ranks * (ranks - 1) / total))
+    if lengths.max() > BLOCK_BYTES_MOST:
+        problem = f"{family} with an average of {average} bytes has a block of {lengths.max():.0f}"
+        raise InputError(f"{problem}; choose one whose blocks have at most {BLOCK_BYTES_MOST}")
+    sizes = lengths.astype(np.int64)
     sizes = np.maximum(sizes, shape > 0)
     name = f"{family}-{ranks}-{average}-{seed}"
     return Pattern(name, "alltoallv", tuple(tuple(map(int, r)) for r in sizes))
@@ -149,13 +157,23 @@ def _transposition(ranks: int, block: float, _: np.random.Generator) -> Proporti
 
 FAMILIES: Mapping[str, PatternFamily] = {
     "banded": PatternFamily(
-        "blocks for ranks at most so far away", _banded, "the distance", 2, 4096
+        "blocks for ranks at most so far away", _banded, "the distance", 2, 4096, True
     ),
     "stencil2d": PatternFamily(
-        "blocks for the neighbours on a 2-D torus", _stencil(2), "1 with corners, else 0", 0, 1
+        "blocks for the neighbours on a 2-D torus",
+        _stencil(2),
+        "1 with corners, else 0",
+        0,
+        1,
+        True,
     ),
     "stencil3d": PatternFamily(
-        "blocks for the neighbours on a 3-D torus", _stencil(3), "1 with corners, else 0", 0, 1
+        "blocks for the neighbours on a 3-D torus",
+        _stencil(3),
+        "1 with corners, else 0",
+        0,
+        1,
+        True,
     ),
     "sparse": PatternFamily("a random share of the pairs", _sparse, "the share", 0.1, 1),
     "heavy": PatternFamily(
@@ -163,7 +181,12 @@ FAMILIES: Mapping[str, PatternFamily] = {
     ),
     "zipf": PatternFamily("lengths fall as a power, in random order", _zipf, "the exponent", 1, 8),
     "transposition": PatternFamily(
-        "from even blocks to a block-cyclic distribution", _transposition, "columns a block", 3, 64
+        "from even blocks to a block-cyclic distribution",
+        _transposition,
+        "columns a block",
+        3,
+        64,
+        True,
     ),
 }
 """By name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,13 @@ MATRIX = ("alltoallv",)
 VECTOR = ("allgatherv", "gatherv", "reduce_scatter", "scatterv")
 """Collectives with a block for each rank."""
 COLLECTIVES = (*MATRIX, *VECTOR)
+
+PATTERN_RANKS_MOST = 1 << 14
+"""The most ranks of a pattern."""
+BLOCK_BYTES_MOST = 64 << 30
+"""The most bytes of a block: sums of a large matrix then stay below 2^63."""
+DEFAULT_SCALES = (0.25, 1.0, 4.0)
+"""The factors by which tuning makes blocks longer or shorter, unless it is told others."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,9 @@ class Pattern:
             the command.
         group: the group of the topology that is tuned for with this pattern; None for all ranks of
             the cluster. A file does not say it: it follows from the communicator.
+        ordinal: tells communicators with the same ranks apart in a recording; files have none.
+        is_blocking: whether it is of blocking calls, the only ones that rules serve. Files have no
+            others.
     """
 
     name: str
@@ -47,6 +57,8 @@ class Pattern:
     is_class: bool = False
     scales: tuple[float, ...] = ()
     group: str | None = None
+    ordinal: int = field(default=0, compare=False)
+    is_blocking: bool = field(default=True, compare=False)
 
     @property
     def ranks(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stagegen.patterns import COLLECTIVES, MATRIX, Pattern
-from stagegen.recording.functions import arguments_of, collective_of
+from stagegen.recording.functions import BLOCKING, arguments_of, collective_of
 from stagegen.recording.model import IN_PLACE, SENDS, Array, Rank, Recording
 from stagegen.recording.tables import Table, tables_of
 
@@ -20,41 +20,57 @@ class Blocks:
         patterns: the distinct ones of each collective, call site and communicator, exactly; in
             the order of their first calls on each communicator.
         unknown: how many calls lack the counts of some rank's blocks.
+        unmatched: how many calls, of whatever collective, lack some rank.
     """
 
     patterns: tuple[Pattern, ...]
     unknown: int
+    unmatched: int
 
 
 def blocks_of(recording: Recording) -> Blocks:
     """Return the patterns of a recording's calls, blocking ones and others."""
     found: dict[tuple[Any, ...], tuple[Pattern, list[int]]] = {}
     rows = _Rows({})
-    unknown = 0
+    unknown = unmatched = 0
     for table in tables_of(recording):
+        unmatched += table.unmatched
         if not table.columns or table.communicator.remote:
             continue
-        numbers: dict[str, int] = {}
+        numbers: dict[tuple[str, bool], int] = {}
         for call in range(len(table.columns[0][1])):
             event = table.columns[0][1][call]
-            collective, _ = collective_of(recording.functions[event["function"]])
+            collective, mode = collective_of(recording.functions[event["function"]])
             if collective not in COLLECTIVES:
                 continue
-            number = numbers.get(collective, 0)
-            numbers[collective] = number + 1
+            kind = collective, mode == BLOCKING
+            number = numbers.get(kind, 0)
+            numbers[kind] = number + 1
             sizes = rows.sizes(table, call, collective)
             if sizes is None:
                 unknown += 1
                 continue
             site = table.columns[0][0].sites[event["site"]].name
-            key = collective, site, table.place, sizes
-            members = table.communicator.members
+            key = kind, site, table.place, sizes
             if key not in found:
-                name = f"{collective}-{len(found)}"
-                found[key] = Pattern(name, collective, sizes, site, members), []
+                found[key] = _pattern(f"{collective}-{len(found)}", *kind, sizes, site, table), []
             found[key][1].append(number)
     patterns = tuple(replace(one, calls=tuple(calls)) for one, calls in found.values())
-    return Blocks(patterns, unknown)
+    return Blocks(patterns, unknown, unmatched)
+
+
+def _pattern(
+    name: str,
+    collective: str,
+    is_blocking: bool,
+    sizes: tuple[tuple[int, ...], ...],
+    site: str,
+    table: Table,
+) -> Pattern:
+    of = table.communicator
+    return Pattern(
+        name, collective, sizes, site, of.members, ordinal=of.ordinal, is_blocking=is_blocking
+    )
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ from stagegen.measure.statistics import launch_mean_ratios, launch_ratios, may_b
 from stagegen.tune.choose import far, unbeaten
 from stagegen.tune.decision import NATIVE_CANDIDATE
 from stagegen.tune.field import least
+from stagegen.tune.further import launches_between, since_settled
 from stagegen.tune.point import Point
 from stagegen.tune.protocol import Protocol
 
@@ -125,24 +126,22 @@ def _is_open(point: Point, challenger: Candidate, holder: Candidate, protocol: P
     Where calls are long, the mean may gain enough, too. There it is closed if the challenger, after
     two launches or more, is not ahead by half of the least gain. It is then unlikely to get there,
     and little is lost. If what was called before may decide, only launches that exclude this count
-    here (:attr:`Point.settles_from`).
+    here (:attr:`Point.settles_from`). A large gain over native may have further launches
+    (:mod:`stagegen.tune.further`).
     """
     ours, theirs = point.raced[challenger], point.raced[holder]
     ratios = launch_ratios(ours, theirs)
     if not point.is_long:
         return may_be_faster(ratios, protocol.launches, protocol.gain)
-    recent = _since(point.settles_from, ours)
+    recent = since_settled(point, ours)
     medians, means = launch_ratios(recent, theirs), launch_mean_ratios(recent, theirs)
     if len(medians) > 1:
         gained = 1 - min(statistics.median(medians), statistics.fmean(means))
         if gained < protocol.gain / 2:
             return False
     known = ratios, launch_mean_ratios(ours, theirs)
-    return any(may_be_faster(one, protocol.launches, 0.0) for one in known)
-
-
-def _since(first: int | None, raced: Mapping[int, list[float]]) -> dict[int, list[float]]:
-    return {number: times for number, times in raced.items() if number >= (first or 0)}
+    launches = launches_between(point, challenger, holder, protocol)
+    return any(may_be_faster(one, launches, 0.0) for one in known)
 
 
 def eliminate(point: Point, protocol: Protocol, noise: float) -> None:

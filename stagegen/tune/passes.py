@@ -134,6 +134,12 @@ class Passes:
             self._leave_out(topics)
             self._run(lambda search: search.confirm(launch), topics)
 
+    def asks_for_more(self) -> bool:
+        """Whether a launch after those of the protocol may decide at some size."""
+        return any(
+            self.searches[topic].asks_for_more() for some in self._called() for topic in some
+        )
+
     def conclude(self) -> Mapping[Topic, Outcome]:
         """Return the outcomes, but not those of searches that only serve parts."""
         found: dict[Topic, Outcome] = {}

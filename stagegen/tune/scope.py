@@ -12,16 +12,13 @@ from stagegen.errors import InputError, what_is_wrong
 from stagegen.measure.entries import CALLED, entry, natural, number
 from stagegen.measure.timing import Timing
 from stagegen.patterns import Pattern
+from stagegen.patterns.model import DEFAULT_SCALES
 from stagegen.topology import WHOLE
 from stagegen.tune.communicators import name_of
 from stagegen.tune.protocol import Protocol
 
 #: Message sizes of Faraj 2006, §4.1.1.4, in bytes; beyond the last one they double on.
 SIZES = (1, 64, 512, *(1024 << k for k in range(9)))
-
-
-#: The scales at which a pattern is measured.
-SCALES = (0.25, 1.0, 4.0)
 
 T = TypeVar("T", str, int)
 
@@ -73,7 +70,7 @@ class Options:
     wanted: tuple[Wanted, ...] = ()
     total: float | None = None
     patterns: tuple[Pattern, ...] = ()
-    scales: tuple[float, ...] = SCALES
+    scales: tuple[float, ...] = DEFAULT_SCALES
 
     def pattern_of(self, communicator: str) -> Pattern | None:
         """Return the pattern of the calls on a communicator; None if calls there have any."""
@@ -139,7 +136,7 @@ class Options:
                 tuple(map(_read_wanted, data.get("wanted", ()))),
                 number(data["total_budget"]) if "total_budget" in data else None,
                 tuple(map(read_pattern, data.get("patterns", ()))),
-                tuple(map(number, data.get("scales", SCALES))),
+                tuple(map(number, data.get("scales", DEFAULT_SCALES))),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(

@@ -9,7 +9,7 @@ decide, and :meth:`Search.conclude`. So a launch serves the searches of all coll
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +20,7 @@ from stagegen.tune.candidates import default_candidate, handles
 from stagegen.tune.choose import fastest, noise_among
 from stagegen.tune.crossovers import Crossovers
 from stagegen.tune.duels import Duels
+from stagegen.tune.further import asks_for_more, further_launches
 from stagegen.tune.kinds import TableKinds
 from stagegen.tune.launches import name_finalists, run_launch
 from stagegen.tune.looks import Looks
@@ -90,6 +91,9 @@ class Search:
         self.scout()
         for launch in range(1, self._plan.protocol.launches + 1):
             self.confirm(launch)
+        for launch in further_launches(self._plan.protocol):
+            if self.asks_for_more():
+                self.confirm(launch)
         return self.conclude()
 
     def scout(self) -> Outcome:
@@ -122,6 +126,11 @@ class Search:
         """
         self._launch = launch
         self._until_none_fails(self._confirm_all)
+
+    def asks_for_more(self) -> Collection[int]:
+        """Return the sizes at which a launch after those of the protocol may decide."""
+        protocol = self._plan.protocol
+        return [size for size, point in self.points.items() if asks_for_more(point, protocol)]
 
     def conclude(self) -> Outcome:
         """Choose, and find the crossovers in the launch of the last pass.
@@ -250,6 +259,9 @@ class Search:
         point = self.points[size]
         if not point.finalists:
             self._name_finalists(size)
+        is_further = self._launch in further_launches(self._plan.protocol)
+        if is_further and not asks_for_more(point, self._plan.protocol):
+            return
         if self._launch not in point.launches:
             self._plan.progress(f"{self._collective} {size} B, launch {self._launch}")
             request = self._request(size, point.finalists)

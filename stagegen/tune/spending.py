@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from stagegen.measure.records import Candidate
 from stagegen.tune.compositions import Compositions, LeastSeconds
 from stagegen.tune.field import least
+from stagegen.tune.further import further_launches
 from stagegen.tune.look_cost import LATENCY, cost_of_first_look, cost_of_look
 from stagegen.tune.plan import Outcome
 from stagegen.tune.protocol import Protocol
@@ -225,8 +226,9 @@ class Spender:
         launches = max(1, math.floor(share * self._protocol.launches))
         reserved = DUELS * purse.total
         steps = sorted(self._to_confirm(), key=lambda step: -step.quotient)
-        for launch in range(1, launches + 1):
-            equal = 1 / (launches + 1 - launch)
+        planned = range(1, launches + 1)
+        for launch in (*planned, *further_launches(replace(self._protocol, launches=launches))):
+            equal = 1 / max(1, launches + 1 - launch)
             share = FIRST_LAUNCH if launch == 1 < launches else min(1.0, LATER * equal)
             limit = purse.spent + share * (purse.left - reserved)
 
@@ -234,9 +236,13 @@ class Spender:
                 step.subject.search.confirm_at(step.size, launch, launches)
 
             for step in steps:
-                point = step.subject.search.points.get(step.size)
+                search = step.subject.search
+                point = search.points.get(step.size)
                 begun = point is not None and point.launches
-                if (launch == 1 or begun) and (purse.spent >= limit or not self._do(step, time)):
+                asks = launch in planned or step.size in search.asks_for_more()
+                if (launch == 1 or (begun and asks)) and (
+                    purse.spent >= limit or not self._do(step, time)
+                ):
                     break
 
     def _to_confirm(self) -> Iterator[_Step]:

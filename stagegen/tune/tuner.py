@@ -21,6 +21,7 @@ from stagegen.tune.communicators import Communicator, as_seen_by, find_communica
 from stagegen.tune.compositions import Compositions, LeastSeconds
 from stagegen.tune.decision import HOSTS, ONE_HOST, OTHER, DecisionTable, Spending, Table
 from stagegen.tune.experiments import Experiments
+from stagegen.tune.further import further_launches
 from stagegen.tune.hints import hints_from
 from stagegen.tune.passes import BySize, Passes, Topic, teacher_of
 from stagegen.tune.plan import Outcome, Plan
@@ -143,6 +144,9 @@ def tune(
     passes.compose(composed)
     for launch in range(1, options.protocol.launches + 1):
         passes.confirm(launch)
+    for launch in further_launches(options.protocol):
+        if passes.asks_for_more():
+            passes.confirm(launch)
     concluded = passes.conclude()
     outcomes = [concluded[topic] for topic in topics if not topic.is_part]
     parts = [passes.scouted[topic] for topic in topics if topic.is_part]

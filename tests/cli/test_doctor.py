@@ -162,9 +162,7 @@ def test_a_missing_compiler_and_a_missing_launcher_are_found(doctor, tmp_path):
     ],
     ids=["wrong name", "no answer", "folder not shared"],
 )
-def test_what_is_broken_in_a_host_is_found(
-    doctor, tmp_path, fault, failed, untried, words
-):
+def test_what_is_broken_in_a_host_is_found(doctor, tmp_path, fault, failed, untried, words):
     if reason := why_no_lab():
         pytest.skip(reason)
     broken = tmp_path / "broken.py"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from stagegen.cli import group
 from stagegen.cli._tune_patterns import patterns_of
-from stagegen.errors import InputError
+from stagegen.errors import InputError, NotFoundError
 from stagegen.patterns import (
     COLLECTIVES,
     FAMILIES,
@@ -23,6 +23,7 @@ from stagegen.patterns import (
 )
 from stagegen.recording.functions import arguments_of
 from stagegen.topology import Group, load_topology
+from tests.recording.test_blocks import COLUMNS, ROWS, made
 
 CLUSTER = "topologies/chain-4x4-cyclic.yaml"
 
@@ -181,8 +182,8 @@ def test_patterns_of_other_ranks_than_the_clusters_have_a_bound_if_these_are_kno
         replace(few, name="beyond", communicator=(0, 1, 2, 16)),
     )
     text = run("patterns", file, "--topology", CLUSTER)
-    for name in ("few", "beyond"):
-        assert f"{name}: no bound: its 4 ranks are not known among the cluster's 16" in text
+    assert "few: no bound: its 4 ranks are not known among the cluster's 16" in text
+    assert "beyond: no bound: `communicator:` has rank 16; the cluster has 0 to 15" in text
     assert "whole: at least" in text
     form = json.loads(run("patterns", file, "--topology", CLUSTER, "--format", "json"))
     jsonschema.validate(form, json.loads(Path("docs/schemas/patterns.json").read_text()))
@@ -224,7 +225,83 @@ def test_by_host_leaves_one_rank_on_each_host(tmp_path):
     path.write_text(run("patterns", "make", "zipf", "--ranks", "16"))
     words = ("schedule", "alltoallv", "--topology", "topologies/slots-4x2x2.yaml", "--by-host")
     form = json.loads(run(*words, "--pattern", str(path), "--format", "json"))
-    assert len(form["ranks"]) < 16
+    assert len(form["ranks"]) == 8
+    for ranks in ("8", "24"):
+        path.write_text(run("patterns", "make", "zipf", "--ranks", ranks))
+        with pytest.raises(InputError, match=f"on {ranks} ranks; an alltoallv on 16 ranks"):
+            run(*words, "--pattern", str(path))
+
+
+def test_data_within_hosts_has_no_bound(tmp_path):
+    path = placed(
+        tmp_path / "p.yaml",
+        Pattern("w", "alltoallv", tuple(tuple(9 * ((u, v) == (0, 1)) for v in range(16))
+                                        for u in range(16))),
+    )  # fmt: skip
+    words = ("schedule", "alltoallv", "--topology", "topologies/slots-4x2x2.yaml")
+    assert "no link carries data, so there is no bound" in run(*words, "--pattern", path)
+    form = json.loads(run(*words, "--pattern", path, "--format", "json"))
+    assert form["gap"] is None
+
+
+def test_more_messages_than_a_proof_can_hold_have_no_schedule(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(run("patterns", "make", "zipf", "--ranks", "150"))
+    cluster = tmp_path / "t.yaml"
+    cluster.write_text(
+        'name: t\ndefaults: {bandwidth: 1Gbit, latency: 1us}\nswitches: {s: {hosts: "n[0-149]"}}\n'
+    )
+    words = ("schedule", "alltoallv", "--topology", str(cluster), "--pattern", str(path))
+    with pytest.raises(NotFoundError, match="22350 messages; at most 20000"):
+        run(*words)
+
+
+def test_parts_of_a_length_are_of_one_schedule(file):
+    words = ["schedule", "alltoallv", "--topology", CLUSTER, "--pattern", str(file)]
+    result = CliRunner().invoke(group, [*words, "--schedule", "greedy", "--segment", "8"])
+    assert result.exit_code == 2
+    assert "--segment needs --schedule segments" in result.output
+
+
+def test_a_recording_that_lacks_a_rank_says_so(tmp_path, monkeypatch):
+    """Its calls are known, but not whole."""
+    whole = made([("alltoallv", ROWS, COLUMNS)] * 3)
+    monkeypatch.setattr("stagegen.cli.patterns.is_recording", lambda file: True)
+    file = placed(tmp_path / "r", make_pattern("zipf", 4, 9))
+    monkeypatch.setattr("stagegen.cli.patterns.read", lambda _: whole)
+    assert "nothing is known" not in run("patterns", file)
+    gone = replace(whole, ranks=whole.ranks[:2])
+    monkeypatch.setattr("stagegen.cli.patterns.read", lambda _: gone)
+    with pytest.raises(NotFoundError, match="nothing is known of rank 2; 0 calls left out; 3 lack"):
+        run("patterns", file)
+    lost = replace(whole.ranks[1], events=whole.ranks[1].events[2:], dropped=2)
+    some = replace(whole, ranks=(whole.ranks[0], lost, whole.ranks[2]))
+    monkeypatch.setattr("stagegen.cli.patterns.read", lambda _: some)
+    assert run("patterns", file).startswith("2 calls left out; 2 lack a rank\n")
+
+
+def test_patterns_of_other_than_blocking_calls_are_named_and_not_written(tmp_path, monkeypatch):
+    calls = [("alltoallv", ROWS, COLUMNS), ("ialltoallv", ROWS, COLUMNS)]
+    monkeypatch.setattr("stagegen.cli.patterns.is_recording", lambda file: True)
+    monkeypatch.setattr("stagegen.cli.patterns.read", lambda _: made(calls))
+    file = placed(tmp_path / "r", make_pattern("zipf", 4, 9))
+    output = tmp_path / "p.yaml"
+    text = run("patterns", file, "--output", str(output))
+    assert text.startswith("not of blocking calls, so no rule serves them")
+    assert [one.name for one in read_patterns(output)] == ["alltoallv-0"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--seed", "-1"], "-1 is not in the range"),
+        (["--ranks", "20000"], "20000 is not in the range"),
+    ],
+)
+def test_make_refuses_what_has_no_pattern(words, said):
+    given = ["patterns", "make", "zipf", "--ranks", "4", *words]
+    result = CliRunner().invoke(group, given)
+    assert (result.exit_code, said in result.output) == (2, True), result.output
 
 
 def test_an_unknown_name_has_status_3(file):

@@ -20,7 +20,11 @@ def result(times: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """What `stagegen compare` answers, as far as it is read."""
     return {
         "rows": [
-            {"routine": spec, "late": {"rounds": {"last": list(some), "mean": list(some)}}}
+            {
+                "routine": spec,
+                "size": 1 << 20,
+                "late": {"rounds": {"last": list(some), "mean": list(some)}},
+            }
             for spec, some in times.items()
         ]
     }
@@ -156,12 +160,12 @@ SAME = two_sites.replace(two_sites.LARGE, late=two_sites.LATE, same=True).name
     ("found", "met"),
     [
         ({}, [None, None, None, None]),
-        ({PLAIN: sites(HR2=1.6, lanes=1.58)}, [True, True, None, None]),
-        ({PLAIN: sites(HR1=1.4, Ring=2.0, lanes=1.45)}, [False, False, None, None]),
-        ({DELAYED: sites(HR1=1.2, lanes=1.4)}, [None, None, True, None]),
-        ({DELAYED: sites(HR1=1.2, lanes=1.3)}, [None, None, False, None]),
-        ({SAME: sites(PRR=1.2, lanes=1.4)}, [None, None, None, True]),
-        ({SAME: sites(PRR=1.2, lanes=1.3)}, [None, None, None, False]),
+        ({PLAIN: sites(HR2=1.6, rings=1.58)}, [True, True, None, None]),
+        ({PLAIN: sites(HR1=1.4, Ring=2.0, rings=1.45)}, [False, False, None, None]),
+        ({DELAYED: sites(HR1=1.2, rings=1.4)}, [None, None, True, None]),
+        ({DELAYED: sites(HR1=1.2, rings=1.3)}, [None, None, False, None]),
+        ({SAME: sites(PRR=1.2, rings=1.4)}, [None, None, None, True]),
+        ({SAME: sites(PRR=1.2, rings=1.3)}, [None, None, None, False]),
     ],
 )
 def test_two_sites_says_which_targets_are_met(found, met):
@@ -169,10 +173,10 @@ def test_two_sites_says_which_targets_are_met(found, met):
 
 
 def test_the_new_algorithm_stands_beside_the_best_of_the_six():
-    text = two_sites.EXPERIMENT.report({SAME: sites(PRR=1.2, lanes=1.5), PLAIN: sites(Ring=2)})
+    text = two_sites.EXPERIMENT.report({SAME: sites(PRR=1.2, rings=1.5), PLAIN: sites(Ring=2)})
     rank = f"rank {two_sites.SAME_RANK} by {two_sites.LATE} ms"
-    assert f"| 1 MiB | {rank} | 0.80 [0.80, 0.80] (PRR) |" in text
-    assert "| 1 MiB | nobody | 2.00 [2.00, 2.00] (Ring) |" in text
+    assert f"| 1 MiB | {rank} | rings | 0.80 [0.80, 0.80] (PRR) |" in text
+    assert "| 1 MiB | nobody | rings | 2.00 [2.00, 2.00] (Ring) |" in text
 
 
 def test_two_sites_reports_paired_ratios_with_intervals():

@@ -30,7 +30,7 @@ def compared(*routines: str) -> dict[str, object]:
     return {
         "environment": {"kernel": "6.1.2-name", "congestion_control": "bbr", "machines": ["n0"]},
         "rows": [
-            {"routine": name, "late": late([1e-3 * n, 2e-3 * n, 3e-3 * n])}
+            {"routine": name, "size": 1 << 20, "late": late([1e-3 * n, 2e-3 * n, 3e-3 * n])}
             for n, name in enumerate(routines, 1)
         ],
     }
@@ -82,11 +82,11 @@ RETURNED = {
         "20 hosts 1 MiB 0 ms",
         compared(
             "native", "ring", "pre_reduced_ring", "rabenseifner", "recursive_doubling",
-            "hr1_sites", "hr2_sites", "lanes_sites",
+            "hr1_sites", "hr2_sites", "lanes_sites", "lane_rings_sites",
         ),
         "| 1 MiB, last arrival to last exit | 1.00 [1.00, 1.00] | 0.50 [0.50, 0.50] "
         "| 0.33 [0.33, 0.33] | 0.25 [0.25, 0.25] | 0.20 [0.20, 0.20] | 0.17 [0.17, 0.17] "
-        "| 0.14 [0.14, 0.14] | 0.12 [0.12, 0.12] |",
+        "| 0.14 [0.14, 0.14] | 0.12 [0.12, 0.12] | 0.11 [0.11, 0.11] |",
     ),
     "arrival/skew": (
         "barrier 4 ranks 1 late by 40 ms",

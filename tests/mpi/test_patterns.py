@@ -418,6 +418,13 @@ def test_a_pattern_within_hosts_has_no_schedule_of_hosts():
             if "by_host" in f] == []  # fmt: skip
     across = patterns(4)[0]
     by_host = "alltoallv/pattern_zipf_by_host.c.j2"
+    files = pattern_root(support.cluster(4, 2), [across], "x.yaml", scales=(1.0, 16.0)).files
+    longest = int(re.search(r"set longest = (\d+)", files[by_host])[1])
+    assert longest == 24 * int(across.array.max())
+    own = [[2**33 * (u == v) or size for v, size in enumerate(row)]
+           for u, row in enumerate(across.sizes)]  # fmt: skip
+    kept = replace(across, sizes=tuple(map(tuple, own)))  # no rank sends itself anything
+    assert pattern_root(support.cluster(4, 2), [kept], "x.yaml", scales=(1.0, 16.0)).files == files
     assert by_host in pattern_root(support.cluster(4, 2), [across], "x.yaml").files
     assert by_host not in pattern_root(support.cluster(4), [across], "x.yaml").files
 

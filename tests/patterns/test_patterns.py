@@ -213,8 +213,12 @@ def test_generated_patterns_have_the_blocks_of_their_definitions():
 
 @pytest.mark.parametrize(
     ("family", "ranks", "average", "number"),
-    [("none", 4, 8, None), ("banded", 1, 8, None), ("sparse", 4, 8, 2.0), ("banded", 4, 8, 0.0)],
-)
+    [
+        ("none", 4, 8, None), ("banded", 1, 8, None), ("sparse", 4, 8, 2.0), ("banded", 4, 8, 0.0),
+        ("stencil2d", 4, 8, 0.3), ("banded", 4, 8, 1.5), ("zipf", 32, 2 << 30, None),
+        ("zipf", 1 << 15, 8, None),
+    ],
+)  # fmt: skip
 def test_a_generator_refuses_numbers_that_make_no_pattern(family, ranks, average, number):
     with pytest.raises(InputError):
         make_pattern(family, ranks, average, number=number)

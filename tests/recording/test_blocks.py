@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stagegen.patterns import Pattern
+from stagegen.patterns import Pattern, merged
 from stagegen.recording.blocks import blocks_of
 from stagegen.recording.model import (
     EVENT,
@@ -70,11 +70,12 @@ def test_calls_become_patterns_by_their_counts():
     ]
     blocks = blocks_of(made(calls))
     assert blocks.unknown == 0
-    one, other = blocks.patterns
-    assert (one.sizes, one.calls, one.collective) == (BYTES, (0, 1, 3), "alltoallv")
+    one, at_once, other = blocks.patterns
+    assert (one.sizes, one.calls, one.collective) == (BYTES, (0, 2), "alltoallv")
     assert (one.site, one.communicator) == ("a.out+0x10", (0, 1, 2))
+    assert (at_once.sizes, at_once.calls, at_once.is_blocking) == (BYTES, (0,), False)
     assert other.sizes == (BYTES[1], BYTES[0], BYTES[2])
-    assert other.calls == (2,)
+    assert (other.calls, other.is_blocking) == ((1,), True)
 
 
 def test_a_pattern_is_not_made_anew_for_each_of_its_calls(monkeypatch):
@@ -129,6 +130,28 @@ def test_blocks_of_ranks_are_known_by_all_or_by_the_root():
 def test_calls_without_counts_are_counted():
     blocks = blocks_of(made([("alltoallv", ROWS, COLUMNS)], kept=False))
     assert (blocks.patterns, blocks.unknown) == ((), 1)
+
+
+def test_patterns_of_communicators_with_the_same_ranks_stay_apart():
+    """Calls are counted on each of them."""
+    plain = made([("alltoallv", ROWS, COLUMNS)] * 4)
+    world = plain.communicators[0]
+    both = replace(plain, communicators=(world, replace(world, ordinal=1)))
+    ranks = [replace(rank, communicators=(0, 1)) for rank in both.ranks]
+    for rank in ranks:
+        rank.events["communicator"] = [0, 1, 0, 1]
+        rank.events["sequence"] = [0, 0, 1, 1]
+    one, other = merged(blocks_of(replace(both, ranks=tuple(ranks))).patterns, 0.0)
+    assert (one.pattern.calls, other.pattern.calls) == ((0, 1), (0, 1))
+
+
+def test_calls_that_lack_a_rank_are_counted():
+    whole = made([("alltoallv", ROWS, COLUMNS)] * 3)
+    lost = replace(whole.ranks[1], events=whole.ranks[1].events[2:])
+    part = blocks_of(replace(whole, ranks=(whole.ranks[0], lost, whole.ranks[2])))
+    assert ([len(one.calls) for one in part.patterns], part.unmatched) == ([1], 2)
+    gone = blocks_of(replace(whole, ranks=whole.ranks[:2]))
+    assert (gone.patterns, gone.unmatched) == ((), 3)
 
 
 def test_rows_are_by_ranks_of_the_communicator_and_libraries_are_by_those_of_the_world():

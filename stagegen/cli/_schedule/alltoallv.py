@@ -67,6 +67,8 @@ def command(
     output: Path | None,
 ) -> None:
     """Alltoallv of a pattern: an order of its messages that overloads no link."""
+    if segment is not None and construction != "segments":
+        raise click.UsageError(f"--segment needs --schedule segments, not {construction}")
     topology, pattern = load_group(topology_file, hosts), _chosen(file, name)
     if by_host:
         topology, pattern = aggregated(topology, pattern)
@@ -94,10 +96,13 @@ def _text(schedule: PatternSchedule) -> Iterator[str]:
         f"alltoallv: {pieces} messages in {len(schedule.phases)} phases ({schedule.construction}), "
         f"{len(schedule.waits)} tokens"
     )
-    yield (
-        f"the data takes {format_seconds(schedule.seconds)}, at least "
-        f"{format_seconds(schedule.bound_seconds)} in any order: a gap of {schedule.gap:.1%}"
-    )
+    if schedule.gap is None:
+        yield f"no link carries data, so there is no bound; {format_seconds(schedule.seconds)}"
+    else:
+        yield (
+            f"the data takes {format_seconds(schedule.seconds)}, at least "
+            f"{format_seconds(schedule.bound_seconds)} in any order: a gap of {schedule.gap:.1%}"
+        )
     waits: dict[Piece, list[str]] = {}
     for first, then in schedule.waits:
         waits.setdefault(then, []).append(str(first))

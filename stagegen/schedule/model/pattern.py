@@ -60,9 +60,14 @@ class PatternSchedule:
     bound_seconds: float
 
     @property
-    def gap(self) -> float:
-        """The excess of the time over the bound, as a part of the bound; 0 is optimal."""
-        return max(0.0, self.seconds / self.bound_seconds - 1) if self.bound_seconds else 0.0
+    def gap(self) -> float | None:
+        """The excess of the time over the bound, as a part of the bound; 0 is optimal.
+
+        None if there is no bound, as all data stays on hosts.
+        """
+        if not self.bound_seconds:
+            return None if self.seconds else 0.0
+        return max(0.0, self.seconds / self.bound_seconds - 1)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form for programs."""

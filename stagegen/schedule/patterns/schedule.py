@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from stagegen.errors import InputError
+from stagegen.errors import InputError, NotFoundError
 from stagegen.patterns import Pattern
 from stagegen.schedule.alltoall.phases.hierarchy import hierarchy
 from stagegen.schedule.bounds.lower import lower_bound_of_sizes
@@ -16,6 +16,9 @@ from stagegen.schedule.patterns.phased import all_to_all_phases, greedy_phases
 from stagegen.schedule.patterns.segments import parts_of, segment_choices, segment_order
 from stagegen.schedule.patterns.tokens import Phases, seconds_of, waits_of
 from stagegen.topology import Topology
+
+#: The most messages: the proof keeps for each which others come before it, a bit for each.
+MESSAGES_MOST = 20_000
 
 #: A schedule that is shorter by less than this part is not worth more parts.
 _WORTH = 0.005
@@ -35,16 +38,18 @@ def pattern_schedule(
     Raises:
         InputError: there is no such construction, the pattern is no alltoallv on these ranks, or
             the segment is no positive number.
-        NotFoundError: a link is too slow for phases (`all-to-all`).
+        NotFoundError: a link is too slow for phases (`all-to-all`), or there are more than
+            :data:`MESSAGES_MOST` messages.
     """
     if construction not in PATTERN_CONSTRUCTIONS:
         raise InputError(
             f"unknown schedule {construction!r}; choose from {', '.join(PATTERN_CONSTRUCTIONS)}"
         )
-    if not pattern.is_matrix or pattern.ranks != topology.rank_count:
-        raise InputError(
-            f"the pattern {pattern.name!r} is an {pattern.collective} on {pattern.ranks} ranks; an "
-            f"alltoallv on {topology.rank_count} ranks is needed"
+    _require_ranks(topology, pattern)
+    if (count := np.count_nonzero(pattern.array)) > MESSAGES_MOST:
+        raise NotFoundError(
+            f"the pattern {pattern.name!r} has {count} messages; at most {MESSAGES_MOST} can be "
+            "ordered"
         )
     if segment is not None and segment < 1:
         raise InputError(f"a segment has {segment} bytes; it must have at least 1")
@@ -63,6 +68,14 @@ def pattern_schedule(
         seconds=seconds_of(paths, phases),
         bound_seconds=lower_bound_of_sizes(topology, "alltoallv", pattern.array.tolist()).seconds,
     )
+
+
+def _require_ranks(topology: Topology, pattern: Pattern) -> None:
+    if not pattern.is_matrix or pattern.ranks != topology.rank_count:
+        raise InputError(
+            f"the pattern {pattern.name!r} is an {pattern.collective} on {pattern.ranks} ranks; an "
+            f"alltoallv on {topology.rank_count} ranks is needed"
+        )
 
 
 def _segments(paths: Paths, segment: int | None) -> Phases:
@@ -88,7 +101,11 @@ def aggregated(topology: Topology, pattern: Pattern) -> tuple[Topology, Pattern]
     Where several ranks share a host, its leader can send the messages of all of them to another
     host as one: the same bytes on the links with fewer messages. What ranks of a host have for each
     other does not cross the network and is left out.
+
+    Raises:
+        InputError: the pattern is no alltoallv on these ranks.
     """
+    _require_ranks(topology, pattern)
     hosts = hierarchy(topology)
     sizes = pattern.array
     together = tuple(

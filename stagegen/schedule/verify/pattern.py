@@ -45,9 +45,13 @@ def verify_pattern(topology: Topology, schedule: PatternSchedule) -> Proof:
             "messages with contention follow each other's arrival (receiver-based tokens)",
             "no synchronisation follows from others",
             "tokens between two ranks cannot be mistaken for each other",
-            f"data alone takes {schedule.seconds:.6g} s, {schedule.gap:.2%} above the bound",
+            f"data alone takes {schedule.seconds:.6g} s, {_above(schedule.gap)}",
         ),
     )
+
+
+def _above(gap: float | None) -> str:
+    return "and no link carries any" if gap is None else f"{gap:.2%} above the bound"
 
 
 def _check_pieces(schedule: PatternSchedule, pieces: list[Piece]) -> None:
