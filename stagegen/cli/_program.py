@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -28,7 +29,11 @@ program_option = click.option(
 
 
 def options_for(
-    traces: tuple[Path, ...], topology: Topology, catalogue: Catalogue, options: Options
+    traces: tuple[Path, ...],
+    topology: Topology,
+    catalogue: Catalogue,
+    options: Options,
+    say: Callable[[str], None],
 ) -> Options:
     """Return options for a program; without traces, as they are. Says what is covered.
 
@@ -43,7 +48,7 @@ def options_for(
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--for and --{name} exclude each other")
     program = program_of((one for path in traces for one in read_trace(path, topology)), topology)
-    click.echo(_summary(program), err=True)
+    say(_summary(program))
     return program_options(program, options, catalogue, topology)
 
 

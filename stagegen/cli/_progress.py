@@ -17,6 +17,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from stagegen.cli._endings import Stopped
 from stagegen.cli._events import events
 from stagegen.errors import StagegenError
 from stagegen.measure.records import Candidate, Check, Measurement, Request
@@ -193,6 +194,7 @@ class Json(Silent):
         self._stream = stream
         self._clock = clock
         self._last: tuple[str, float] = ("", 0.0)
+        self._has_ended = False
 
     def show(self, state: State) -> None:
         """Write how far the run is, at a new step or if the last line is old."""
@@ -206,8 +208,10 @@ class Json(Silent):
         self._write("message", level=level, text=text)
 
     def end(self, status: int, text: str) -> None:
-        """Write the last line."""
-        self._write("end", status=status, text=text)
+        """Write the last line, once."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._write("end", status=status, text=text)
 
     def _write(self, event: str, **values: object) -> None:
         try:
@@ -368,13 +372,29 @@ def shown(display: Display, log_file: Path | None) -> Iterator[None]:
     with events(log_file, display.say, display.level):
         try:
             yield
-        except StagegenError as error:
-            _end(display, error.exit_status, str(error))
-            raise
         except BaseException as error:
-            _end(display, 1, str(error))
+            _end(display, status_of(error), str(error))
             raise
         _end(display, 0, "")
+
+
+@contextmanager
+def ended(display: Display) -> Iterator[None]:
+    """End the display with an error that comes before the run, or after it."""
+    try:
+        yield
+    except BaseException as error:
+        display.end(status_of(error), str(error))
+        raise
+
+
+def status_of(error: BaseException) -> int:
+    """Return the exit status of a command that an error ends."""
+    if isinstance(error, StagegenError):
+        return error.exit_status
+    if isinstance(error, click.ClickException):
+        return error.exit_code
+    return 128 + error.signal if isinstance(error, Stopped) else 1
 
 
 def _end(display: Display, status: int, text: str) -> None:

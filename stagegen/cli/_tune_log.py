@@ -93,6 +93,19 @@ def read_tuning(
     return Tuning(options, catalogue.only(hashes), valid)
 
 
+def scales_of(path: Path | None, scales: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the scales that a log was begun with, unless the command line has some.
+
+    Routines for patterns are made for them.
+    """
+    source = click.get_current_context().get_parameter_source("scales")
+    if path is None or source is ParameterSource.COMMANDLINE or not path.exists():
+        return scales
+    header, _ = read_log(path)
+    logged = header.get("scales")
+    return tuple(map(float, logged)) if isinstance(logged, list) else scales
+
+
 def _is_of(options: Options, routine: str) -> bool:
     """Whether a routine belongs to a collective that is tuned."""
     return routine.partition("/")[0] in options.collectives

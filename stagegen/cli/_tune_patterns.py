@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +16,12 @@ from stagegen.patterns import Pattern, is_typical, read_patterns, typical_calls
 from stagegen.patterns.model import DEFAULT_SCALES
 from stagegen.topology import WHOLE, Topology
 from stagegen.tune.communicators import ranks_of_groups
+
+
+def to_standard_error(text: str) -> None:
+    """Print a note where there is no display."""
+    click.echo(text, err=True)
+
 
 #: The collectives whose patterns are tuned for.
 TUNED = ("allgatherv", "alltoallv")
@@ -65,7 +71,11 @@ scales_option = click.option(
 
 
 def patterns_of(
-    file: Path | None, topology: Topology, *, has_classes: bool = False
+    file: Path | None,
+    topology: Topology,
+    *,
+    has_classes: bool = False,
+    say: Callable[[str], None] = to_standard_error,
 ) -> tuple[Pattern, ...]:
     """Return the patterns of a file that can be tuned for; say which others are left out.
 
@@ -75,14 +85,16 @@ def patterns_of(
         InputError: the file is wrong, or has no such pattern; a pattern has the name of a typical
             call; or there are too many ranks for these.
     """
-    own = _patterns_in(file, topology)
+    own = _patterns_in(file, topology, say)
     if taken := [one.name for one in own if is_typical(one)]:
         problem = f"{taken[0]!r} is the name of a pattern of --classes; rename the file's"
         raise InputError(problem, file)
     return (*own, *(typical_calls(topology.rank_count) if has_classes else ()))
 
 
-def _patterns_in(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
+def _patterns_in(
+    file: Path | None, topology: Topology, say: Callable[[str], None]
+) -> tuple[Pattern, ...]:
     if file is None:
         return ()
     groups = ranks_of_groups(topology)
@@ -97,7 +109,7 @@ def _patterns_in(file: Path | None, topology: Topology) -> tuple[Pattern, ...]:
         raise InputError(f"it has no pattern to tune for. {_asked(topology)}", file)
     names = {one.name for one in found}
     if left := ", ".join(one.name for one in all_of_them if one.name not in names):
-        click.echo(f"{file}: left out: {left}. {_asked(topology)}", err=True)
+        say(f"{file}: left out: {left}. {_asked(topology)}")
     return found
 
 
@@ -141,6 +153,7 @@ def roots_of(
     patterns: Sequence[Pattern],
     topology: Topology,
     scales: Sequence[float] = DEFAULT_SCALES,
+    say: Callable[[str], None] = to_standard_error,
 ) -> tuple[Root, ...]:
     """Return the templates of the patterns' routines; say which orders have none.
 
@@ -154,7 +167,7 @@ def roots_of(
     if not ordered:
         return ()
 
-    def say(text: str) -> None:
-        click.echo(f"{file}: {text}", err=True)
+    def say_of_file(text: str) -> None:
+        say(f"{file}: {text}")
 
-    return (pattern_root(topology, ordered, str(file), say, scales),)
+    return (pattern_root(topology, ordered, str(file), say_of_file, scales),)

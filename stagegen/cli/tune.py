@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -28,12 +29,14 @@ from stagegen.cli._options import (
 )
 from stagegen.cli._parts import added_to
 from stagegen.cli._program import options_for, program_option
-from stagegen.cli._progress import choose_display, progress_options
+from stagegen.cli._progress import choose_display, ended, progress_options
 from stagegen.cli._protocol import protocol_options
 from stagegen.cli._sbatch import job_script
 from stagegen.cli._sizes import sizes_option
 from stagegen.cli._timing import Chosen, timing_of, timing_options
+from stagegen.cli._tune_log import LOG, scales_of
 from stagegen.cli._tune_patterns import (
+    ALONE,
     TUNED,
     classes_option,
     communicators_asked,
@@ -183,65 +186,76 @@ def command(
     json_progress: int | None,
 ) -> None:
     """Tune the collectives of a cluster and generate a library for it."""
-    if resume and log_file:
-        raise click.UsageError("--resume and --from-log exclude each other")
-    if at_once and log_file:
-        raise click.UsageError("--at-once and --from-log exclude each other")
-    if script and log_file:
-        raise click.UsageError("--sbatch and --from-log exclude each other")
-    require_with("time_limit", "--sbatch", script)
-    topology = load_topology(topology_file)
-    folder = output or Path("generated") / topology.name
-    patterns = patterns_of(pattern_file, topology, has_classes=has_classes)
-    added = (
-        *added_to(topology_file, topology, trees),
-        *roots_of(pattern_file, patterns, topology, scales),
-    )
-    catalogue = catalogue_selecting(
-        load_catalogue(added=added),
-        algorithms,
-        without_algorithms,
-        without_topology,
-    )
-    run = Run(topology, catalogue, folder, mix, adaptive)
-    asked, alone = communicators_asked(communicators, patterns)
-    chosen = () if alone else _communicators(topology, asked, timing)
-    if alone:
-        collectives = ",".join(sorted({one.collective for one in patterns}))
-    options = Options(
-        collectives_of(run.catalogue, collectives),
-        sizes,
-        timing_of(timing, computation, metric, iterations, seed),
-        budget.per_size,
-        (*chosen, *map(name_of, patterns)),
-        catalogue.selection,
-        Protocol(launches, width, gain, seed),
-        total=budget.total,
-        patterns=patterns,
-        scales=scales,
-    )
-    if has_classes and not set(TUNED) & set(options.collectives):
-        raise click.UsageError(
-            "--classes tunes alltoallv and allgatherv; --collectives has neither"
-        )
-    options = options_for(traces, topology, run.catalogue, options)
-    _refuse_at_once(at_once, options)
-    if script:
-        _write_script(script, job_script(topology, sys.argv[1:], time_limit))
-        return
     display = choose_display(quiet, json_progress, lasting=log_file is None)
-    if log_file:
-        from_log(run, options, log_file, display)
-    else:
-        found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
-        is_at_once = _at_once(at_once, options, found[0])
-        if budget.is_auto and not (is_at_once and _some_apart(topology, options)):
-            options = replace(options, total=allowance(topology, run.catalogue, options))
-        measure(
-            *(run, options, *found, timing, resume, patience, display),
-            at_once=is_at_once and options.total is None,
+    with ended(display):
+        if resume and log_file:
+            raise click.UsageError("--resume and --from-log exclude each other")
+        if at_once and log_file:
+            raise click.UsageError("--at-once and --from-log exclude each other")
+        if script and log_file:
+            raise click.UsageError("--sbatch and --from-log exclude each other")
+        require_with("time_limit", "--sbatch", script)
+        require_with("scales", "--patterns", pattern_file)
+        say = partial(display.say, "info")
+        topology = load_topology(topology_file)
+        folder = output or Path("generated") / topology.name
+        scales = scales_of(log_file or (folder / LOG if resume else None), scales)
+        patterns = patterns_of(pattern_file, topology, has_classes=has_classes, say=say)
+        added = (
+            *added_to(topology_file, topology, trees),
+            *roots_of(pattern_file, patterns, topology, scales, say),
         )
-    click.echo(f"{folder}: make && make install PREFIX=…; see {folder / 'report.html'}")
+        catalogue = catalogue_selecting(
+            load_catalogue(added=added),
+            algorithms,
+            without_algorithms,
+            without_topology,
+        )
+        run = Run(topology, catalogue, folder, mix, adaptive)
+        if script and not resume and (folder / LOG).exists():
+            raise click.UsageError(
+                f"{folder} has the log of an earlier run, and the job would go on with it; give "
+                "--resume if it is to, or another --output"
+            )
+        asked, alone = communicators_asked(communicators, patterns)
+        chosen = () if alone else _communicators(topology, asked, timing)
+        if alone and collectives:
+            raise click.UsageError(f"--communicators {ALONE} and --collectives exclude each other")
+        if alone:
+            collectives = ",".join(sorted({one.collective for one in patterns}))
+        options = Options(
+            collectives_of(run.catalogue, collectives),
+            sizes,
+            timing_of(timing, computation, metric, iterations, seed),
+            budget.per_size,
+            (*chosen, *map(name_of, patterns)),
+            catalogue.selection,
+            Protocol(launches, width, gain, seed),
+            total=budget.total,
+            patterns=patterns,
+            scales=scales,
+        )
+        if has_classes and not set(TUNED) & set(options.collectives):
+            raise click.UsageError(
+                "--classes tunes alltoallv and allgatherv; --collectives has neither"
+            )
+        options = options_for(traces, topology, run.catalogue, options, say)
+        _refuse_at_once(at_once, options)
+        if script:
+            _write_script(script, job_script(topology, sys.argv[1:], time_limit))
+            return
+        if log_file:
+            from_log(run, options, log_file, display)
+        else:
+            found = launcher_and_toolchain(topology, topology_file, launcher, mpicc)
+            is_at_once = _at_once(at_once, options, found[0])
+            if budget.is_auto and not (is_at_once and _some_apart(topology, options)):
+                options = replace(options, total=allowance(topology, run.catalogue, options))
+            measure(
+                *(run, options, *found, timing, resume, patience, display),
+                at_once=is_at_once and options.total is None,
+            )
+        click.echo(f"{folder}: make && make install PREFIX=…; see {folder / 'report.html'}")
 
 
 def _at_once(asked: bool | None, options: Options, launcher: Launcher) -> bool:

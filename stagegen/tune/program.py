@@ -201,4 +201,7 @@ def _name_of(calls: Calls, topology: Topology) -> str | None:
         return group
     if kind not in (HOSTS, ONE_HOST) or calls.hosts is None or calls.ranks < 2:
         return None
-    return job_of(topology, Shape.of(calls.hosts, calls.ranks))
+    shape = Shape.of(calls.hosts, calls.ranks)
+    everything = Shape.of(len(set(topology.ranks)), topology.rank_count)
+    # A shape has one communicator for the tables of all ranks that have it.
+    return WHOLE if shape == everything else job_of(topology, shape)

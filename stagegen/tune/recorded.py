@@ -55,12 +55,14 @@ class Recorded:
     def times(self) -> Times | None:
         """Return the times of all candidates that are right and never failed; None without a log.
 
-        A candidate that was wrong or failed at one size serves at none.
+        A candidate that was wrong or failed at one size serves at none. The last check of a
+        candidate counts: it is made again if an earlier one did not end.
         """
         if self.header is None:
             return None
-        checks = (Check.from_json(r) for r in self.records if r["kind"] == "check")
-        out = {(one.collective, one.candidate.algorithm) for one in checks if one.wrong}
+        checks = [Check.from_json(r) for r in self.records if r["kind"] == "check"]
+        last = {(one.collective, one.communicator, one.candidate): one for one in checks}
+        out = {(one.collective, one.candidate.algorithm) for one in last.values() if one.wrong}
         failures = (Failure.from_json(r) for r in self.records if r["kind"] == "failure")
         out |= {(one.collective, one.candidate.algorithm) for one in failures}
         return Times(

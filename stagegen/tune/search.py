@@ -260,7 +260,7 @@ class Search:
         if not point.finalists:
             self._name_finalists(size)
         is_further = self._launch in further_launches(self._plan.protocol)
-        if is_further and not asks_for_more(point, self._plan.protocol):
+        if is_further and point.launches and not asks_for_more(point, self._plan.protocol):
             return
         if self._launch not in point.launches:
             self._plan.progress(f"{self._collective} {size} B, launch {self._launch}")

@@ -17,8 +17,7 @@ enum { IN_FLIGHT = 4 };
 /* Messages with operands of a giver that may be on their way. */
 enum { GIVEN_AT_A_TIME = 4 };
 
-/* How many segments of the results are behind those of the sums: what parts need to exchange one.
- */
+/* Segments by which results are behind sums: parts exchange those between them. */
 enum { LAG = 2 };
 
 /* What this rank has of a segment of a lane. */

@@ -57,6 +57,12 @@ def test_launchers_of_stagegen_yaml_are_known_to_all_commands(tmp_path, monkeypa
     [
         ((*TUNE, "--from-log", "x", "--sbatch", "-"), "--sbatch and --from-log exclude each other"),
         ((*TUNE, "--time-limit", "30"), "--time-limit needs --sbatch"),
+        ((*TUNE, "--scales", "3"), "--scales needs --patterns"),
+        ((*TUNE, "--algorithms", "native"), "so there is nothing to tune"),
+        (
+            (*TUNE, "--classes", "--communicators", "patterns", "--collectives", "bcast"),
+            "--communicators patterns and --collectives exclude each other",
+        ),
         (("profile", "x", "--topology", "x"), "--topology needs --histogram"),
         (("patterns", "of", "x", "--hosts", "n[0-3]"), "--hosts needs --topology"),
         (("patterns", "of", "x", "--name", "y"), "--name needs --picture"),

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from stagegen.catalogue import load_catalogue
-from stagegen.cli._endings import ENDINGS, StoppedError, endings
+from stagegen.cli._endings import ENDINGS, Stopped, StoppedError, endings
 from stagegen.cli._events import events
 from stagegen.cli._progress import (
     LINE_SECONDS,
@@ -29,7 +29,9 @@ from stagegen.cli._progress import (
     State,
     Watch,
     choose_display,
+    status_of,
 )
+from stagegen.errors import InputError
 from stagegen.measure.log import read_log
 from stagegen.measure.records import Bound, Candidate, Check, Measurement, Request
 from stagegen.schedule import lower_bound
@@ -313,6 +315,17 @@ def test_json_progress_goes_to_a_descriptor_up_to_the_end(tmp_path, monkeypatch)
         assert lines[-1]["event"] == "end"
         assert lines[-1]["status"] == result.returncode == status
     assert tuned(monkeypatch, tmp_path / "out", "--json-progress", "77").returncode == 2
+
+
+def test_json_progress_ends_with_the_status_of_an_error_before_the_run(tmp_path, monkeypatch):
+    path = tmp_path / "progress"
+    with path.open("w") as stream:
+        words = ("--json-progress", str(stream.fileno()), "--scales", "3")
+        assert tuned(monkeypatch, tmp_path / "out", *words).returncode == 2
+    (line,) = [json.loads(line) for line in path.read_text().splitlines()]
+    assert line == {"event": "end", "status": 2, "text": "--scales needs --patterns"}
+    for error, status in ((Stopped(signal.SIGTERM), 143), (InputError("no"), 2), (OSError(), 1)):
+        assert status_of(error) == status
 
 
 def be_told_twice(number: signal.Signals) -> None:

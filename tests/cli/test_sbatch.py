@@ -10,6 +10,7 @@ from stagegen.cli._sbatch import job_script
 from stagegen.errors import InputError
 from stagegen.measure.launch.slurm import nodes_of
 from stagegen.topology import load_topology
+from tests.cli.here import stagegen
 
 TEXT = """\
 name: night
@@ -29,6 +30,20 @@ def script(tmp_path):
     file = tmp_path / "t.yaml"
     file.write_text(TEXT)
     return lambda *words, limit="30": job_script(load_topology(file), words, limit).splitlines()
+
+
+def test_a_folder_with_a_log_is_not_gone_on_with_unasked(tmp_path):
+    """Its options would win: the job might measure nothing."""
+    file = tmp_path / "t.yaml"
+    file.write_text(TEXT)
+    words = ("tune", "--topology", file, "--output", tmp_path / "out", "--sbatch", "-")
+    assert stagegen(*words).returncode == 0
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "measurements.jsonl").write_text("")
+    ended = stagegen(*words)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "give --resume if it is to, or another --output" in " ".join(ended.stderr.split())
+    assert "its header is missing" in stagegen(*words, "--resume").stderr
 
 
 def test_the_job_has_the_nodes_of_the_ranks_and_a_signal_before_its_limit(script):

@@ -25,7 +25,7 @@ SIZE = 1000
 
 
 class TwoSpeeds(Model):
-    """The native routine is as slow as `slow` says, but in some launches it is a bit faster."""
+    """The native routine is slow, but in looks and in some launches it is a bit faster."""
 
     def __init__(self, slow: float, fast_in: frozenset[int]):
         super().__init__(lambda candidate, size: 0.6, noise=0.002)
@@ -33,7 +33,8 @@ class TwoSpeeds(Model):
 
     def measure(self, request: Request) -> Measurement:
         found = super().measure(request)
-        factor = 0.98 if request.launch in self.fast_in else self.slow
+        fast = 0.98 if request.launch else 1.02
+        factor = fast if request.launch in {0, *self.fast_in} else self.slow
         rows = [
             tuple(factor * one for one in row) if candidate == NATIVE else row
             for candidate, row in zip(request.candidates, found.seconds, strict=True)
@@ -56,11 +57,12 @@ def search(source: Model, launches: int = LAUNCHES) -> Search:
     ("slow", "fast_in", "launches", "most", "chosen"),
     [
         pytest.param(1.7, {2}, 5, 6, OTHER, id="one of five hides a large gain"),
-        pytest.param(1.7, {3, 6}, 5, 8, OTHER, id="two of eight"),
-        pytest.param(1.7, {2, 3, 6}, 5, 5, NATIVE, id="not to be decided any more"),
+        pytest.param(1.7, {1}, 5, 1, NATIVE, id="the first one, and looks: nothing shows it"),
+        pytest.param(1.7, {2, 3}, 5, 3, NATIVE, id="two of three"),
+        pytest.param(1.7, {2, 6}, 5, 6, NATIVE, id="two of six"),
         pytest.param(1.7, set(), 5, 5, OTHER, id="nothing is in doubt"),
         pytest.param(1.1, {2}, 5, 2, NATIVE, id="a small gain"),
-        pytest.param(1.7, {2}, 3, 3, NATIVE, id="few launches"),
+        pytest.param(1.7, {2}, 3, 2, NATIVE, id="few launches"),
     ],
 )
 def test_a_large_gain_that_one_launch_hides_has_further_launches(

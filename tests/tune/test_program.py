@@ -26,6 +26,7 @@ def wanted(*calls: Calls) -> tuple[Wanted, ...]:
     [
         ("cluster", 16, 8, "whole"),
         ("group left", 6, 3, "left"),
+        ("hosts", 15, 8, "whole"),
         ("hosts", 8, 4, "4x2"),
         ("hosts", 4, 4, "4x1"),
         ("hosts", 5, 3, "3x2"),
@@ -38,7 +39,7 @@ def test_each_communicator_is_measured_as_what_is_like_it(kind, ranks, hosts, na
 
 
 def test_a_job_of_uneven_hosts_is_one_that_the_cluster_has():
-    uneven = make_topology([2], [], slots={"n0": 3, "n1": 1})
+    uneven = make_topology([3], [], slots={"n0": 3, "n1": 1})
     calls = replace(ON_ALL, communicator="hosts", ranks=4, hosts=2)
     assert program_of([calls], uneven).wanted == (Wanted("alltoall", "2x1", (4096,)),)
 
