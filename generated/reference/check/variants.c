@@ -10,75 +10,89 @@
 const struct variant variants[] = {
     {0, {.radix = 3}}, /* allgather bruck */
     {0, {.radix = 4}}, /* allgather bruck */
-    {1, {.segment_size = 512}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 1024}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
-    {1, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
+    {2, {.segment_size = 512}}, /* allgather logical_ring_lr1 */
+    {2, {.segment_size = 1024}}, /* allgather logical_ring_lr1 */
+    {2, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
+    {2, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
+    {2, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
     {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
     {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
     {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
     {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {11, {.segment_size = 512}}, /* allreduce lanes */
-    {11, {.segment_size = 1024}}, /* allreduce lanes */
-    {11, {.segment_size = 2048}}, /* allreduce lanes */
-    {11, {.segment_size = 8192}}, /* allreduce lanes */
-    {11, {.segment_size = 16384}}, /* allreduce lanes */
-    {12, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {12, {.segment_size = 16384}}, /* allreduce lanes_switches */
-    {13, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {13, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {13, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {13, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {18, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {18, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {18, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {18, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {26, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {26, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {26, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {28, {.arity = 2}}, /* barrier combining_tree */
-    {28, {.arity = 3}}, /* barrier combining_tree */
-    {33, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {33, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {33, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {33, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {34, {.arity = 3, .segment_size = 8192}}, /* bcast pipelined_kary */
-    {34, {.arity = 4, .segment_size = 512}}, /* bcast pipelined_kary */
-    {34, {.arity = 4, .segment_size = 1024}}, /* bcast pipelined_kary */
-    {34, {.arity = 4, .segment_size = 2048}}, /* bcast pipelined_kary */
-    {34, {.arity = 4, .segment_size = 16384}}, /* bcast pipelined_kary */
-    {36, {.segment_size = 512}}, /* bcast topology_linear */
-    {36, {.segment_size = 1024}}, /* bcast topology_linear */
-    {36, {.segment_size = 2048}}, /* bcast topology_linear */
-    {36, {.segment_size = 8192}}, /* bcast topology_linear */
-    {36, {.segment_size = 16384}}, /* bcast topology_linear */
-    {41, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {41, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {41, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {41, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {45, {.arity = 3, .segment_size = 8192}}, /* reduce pipelined_kary */
-    {45, {.arity = 4, .segment_size = 512}}, /* reduce pipelined_kary */
-    {45, {.arity = 4, .segment_size = 1024}}, /* reduce pipelined_kary */
-    {45, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
-    {45, {.arity = 4, .segment_size = 16384}}, /* reduce pipelined_kary */
-    {46, {.segment_size = 512}}, /* reduce topology_linear */
-    {46, {.segment_size = 1024}}, /* reduce topology_linear */
-    {46, {.segment_size = 2048}}, /* reduce topology_linear */
-    {46, {.segment_size = 16384}}, /* reduce topology_linear */
-    {48, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {48, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {48, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {48, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {52, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {52, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {52, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {52, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {56, {.in_flight = 1}}, /* scatter throttled_linear */
-    {56, {.in_flight = 4}}, /* scatter throttled_linear */
+    {11, {.segment_size = 512}}, /* allreduce arrival_chain */
+    {11, {.segment_size = 1024}}, /* allreduce arrival_chain */
+    {11, {.segment_size = 2048}}, /* allreduce arrival_chain */
+    {11, {.segment_size = 8192}}, /* allreduce arrival_chain */
+    {11, {.segment_size = 16384}}, /* allreduce arrival_chain */
+    {13, {.segment_size = 512}}, /* allreduce lane_rings_switches */
+    {13, {.segment_size = 1024}}, /* allreduce lane_rings_switches */
+    {13, {.segment_size = 2048}}, /* allreduce lane_rings_switches */
+    {13, {.segment_size = 16384}}, /* allreduce lane_rings_switches */
+    {14, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 16384}}, /* allreduce lanes_switches */
+    {15, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {15, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {15, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {15, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {20, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {20, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {20, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {20, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {29, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {29, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {29, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {31, {.bytes_in_flight = 32768, .longest = 512, .radix = 3}}, /* alltoallv bruck_and_direct */
+    {31, {.bytes_in_flight = 32768, .longest = 512, .radix = 4}}, /* alltoallv bruck_and_direct */
+    {31, {.bytes_in_flight = 32768, .longest = 64, .radix = 2}}, /* alltoallv bruck_and_direct */
+    {31, {.bytes_in_flight = 32768, .longest = 4096, .radix = 2}}, /* alltoallv bruck_and_direct */
+    {31, {.bytes_in_flight = 16384, .longest = 512, .radix = 2}}, /* alltoallv bruck_and_direct */
+    {31, {.bytes_in_flight = 65536, .longest = 512, .radix = 2}}, /* alltoallv bruck_and_direct */
+    {31, {.bytes_in_flight = 262144, .longest = 512, .radix = 2}}, /* alltoallv bruck_and_direct */
+    {33, {.bytes_in_flight = 16384, .segment_size = 4096}}, /* alltoallv spreading_rounds */
+    {33, {.bytes_in_flight = 65536, .segment_size = 4096}}, /* alltoallv spreading_rounds */
+    {33, {.bytes_in_flight = 262144, .segment_size = 4096}}, /* alltoallv spreading_rounds */
+    {33, {.bytes_in_flight = 32768, .segment_size = 2048}}, /* alltoallv spreading_rounds */
+    {33, {.bytes_in_flight = 32768, .segment_size = 8192}}, /* alltoallv spreading_rounds */
+    {36, {.radix = 3}}, /* bcast knomial */
+    {39, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {39, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {39, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {39, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {41, {.segment_size = 512}}, /* bcast topology_linear */
+    {41, {.segment_size = 1024}}, /* bcast topology_linear */
+    {41, {.segment_size = 2048}}, /* bcast topology_linear */
+    {41, {.segment_size = 8192}}, /* bcast topology_linear */
+    {41, {.segment_size = 16384}}, /* bcast topology_linear */
+    {46, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {46, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {46, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {46, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {50, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {50, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {50, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {50, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {51, {.arity = 3, .segment_size = 8192}}, /* reduce pipelined_kary */
+    {51, {.arity = 4, .segment_size = 512}}, /* reduce pipelined_kary */
+    {51, {.arity = 4, .segment_size = 1024}}, /* reduce pipelined_kary */
+    {51, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
+    {51, {.arity = 4, .segment_size = 16384}}, /* reduce pipelined_kary */
+    {52, {.segment_size = 512}}, /* reduce topology_linear */
+    {52, {.segment_size = 1024}}, /* reduce topology_linear */
+    {52, {.segment_size = 2048}}, /* reduce topology_linear */
+    {52, {.segment_size = 16384}}, /* reduce topology_linear */
+    {54, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {54, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {54, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {54, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {60, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {60, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {60, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {60, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {69, {.in_flight = 1}}, /* scatter throttled_linear */
+    {69, {.in_flight = 4}}, /* scatter throttled_linear */
     {-1, {0}},
 };
 /* clang-format on */

@@ -26,13 +26,20 @@ struct learned_order *coll_learned_begin(const struct coll_call *call, const str
         return NULL;
     arrivals = kept;
     arrivals->begin = PMPI_Wtime();
+    arrivals->complete = 0;
     return arrivals;
+}
+
+void coll_learned_complete(struct learned_order *arrivals) {
+    if (arrivals != NULL && arrivals->complete == 0)
+        arrivals->complete = PMPI_Wtime();
 }
 
 void coll_learned_end(struct learned_order *arrivals) {
     if (arrivals == NULL)
         return;
-    const double waited = PMPI_Wtime() - arrivals->begin;
+    const double end = arrivals->complete > 0 ? arrivals->complete : PMPI_Wtime();
+    const double waited = end - arrivals->begin;
     if (arrivals->calls == 0)
         arrivals->mean = waited;
     arrivals->mean += weight * (waited - arrivals->mean);

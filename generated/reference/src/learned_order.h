@@ -10,12 +10,13 @@
 
 /*
  * How long ranks waited in earlier calls. A rank that waits long came early, as all leave at about
- * the same time: so no clocks are compared. Levels are logarithms of these times, small enough for
- * the tags of messages that are sent anyway.
+ * the same time, or have their first results then: so no clocks are compared. Levels are logarithms
+ * of these times, small enough for the tags of messages that are sent anyway.
  */
 struct learned_order {
     double mean;            /* seconds that this rank was in its calls; later ones count more */
     double begin;           /* of the current call */
+    double complete;        /* when this rank learned that all have come; 0: at the end */
     int calls;              /* whether any has ended */
     unsigned turns;         /* calls so far of routines in which not all ranks tell at a time */
     unsigned char levels[]; /* [rank], equal on all ranks; 0: not known yet */
@@ -34,6 +35,12 @@ enum {
  */
 struct learned_order *coll_learned_begin(const struct coll_call *call, const struct coll_comm *cc);
 void coll_learned_end(struct learned_order *arrivals);
+
+/*
+ * This rank has a result: so all ranks have come. What a call does after that is not waiting; the
+ * first time counts.
+ */
+void coll_learned_complete(struct learned_order *arrivals);
 
 /* Note the level of a rank. All ranks note the same. */
 void coll_learned_note(struct learned_order *arrivals, int rank, int level);

@@ -1,10 +1,10 @@
 /*
- * allreduce_rab1_spreading_simple: A reduce-scatter by recursive halving, then the spreading
- *   simple allgather.
+ * allreduce_rab1_circulant: A reduce-scatter by recursive halving, then an allgather on a
+ *   circulant graph.
  *
- * Wins: Medium messages on one switch with more ranks than suit rab1_simple, as each rank begins
- *   with its neighbour, so that not all send to the same rank first.
- * Cost: ⌊lg p⌋α + (p-1)α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 2α + n(β + γ) more where p is no power
+ * Wins: Medium messages where p is no power of two: its allgather has ⌈log₂ p⌉ steps and no
+ *   guests, as that of rab1_bruck, but copies no blocks.
+ * Cost: ⌊lg p⌋α + ⌈lg p⌉α + 2((p-1)/p)nβ + ((p-1)/p)nγ, and 2α + n(β + γ) more where p is no power
  *   of two.
  * Asks for: commutative.
  * Example:
@@ -51,8 +51,8 @@ static int place_own(const struct coll_call *call, const struct coll_comm *cc,
  * View: recv: recv_count elements, at first those of this rank, at the end the result. bytes: of
  *   all elements.
  */
-int allreduce_rab1_spreading_simple(const struct coll_call *call, const struct coll_comm *cc,
-                                    const struct coll_parameters *parameters) {
+int allreduce_rab1_circulant(const struct coll_call *call, const struct coll_comm *cc,
+                             const struct coll_parameters *parameters) {
     (void)parameters;
     struct even_blocks blocks;
     MPI_Aint *starts = malloc(((size_t)cc->size + 1) * sizeof *starts);
@@ -63,7 +63,7 @@ int allreduce_rab1_spreading_simple(const struct coll_call *call, const struct c
     if (error == MPI_SUCCESS)
         error = place_own(call, cc, &blocks);
     if (error == MPI_SUCCESS)
-        error = coll_even_blocks_gather(call, cc, &blocks, "spreading_simple");
+        error = coll_even_blocks_gather(call, cc, &blocks, "circulant");
     if (error == MPI_SUCCESS) /* else sends that were given up may still read them */
         free(blocks.elements.memory);
     return error;
