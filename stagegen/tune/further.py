@@ -2,9 +2,9 @@
 
 With five launches, a challenger must be ahead in each. Some native calls have two speeds: what the
 connections remember decides which. If such calls are fast in one of five launches, a routine that
-is 1.7 times as fast in the other four would not be chosen. So launches go on where calls are long
-and the gain is large in all launches but one: up to :data:`FURTHER` more, until the test has an
-answer. With six launches or more, a challenger may be behind in one of them.
+is 1.7 times as fast in the other four would not be chosen. So launches go on where calls are long,
+but not dear, and the gain is large in all launches but one: up to :data:`FURTHER` more, until the
+test has an answer. With six launches or more, a challenger may be behind in one of them.
 
 The price: with up to three tests, a routine that is no faster passes one of them with a probability
 of 0.05 in place of 0.03, if its ratios scatter so much that a large gain comes by luck.
@@ -46,7 +46,7 @@ def launches_between(
     If what was called before may decide, launches that exclude this tell the gain
     (:attr:`Point.settles_from`); before the first of them, it may be large.
     """
-    if holder != NATIVE_CANDIDATE or not point.is_long:
+    if holder != NATIVE_CANDIDATE or not point.is_long or point.is_dear:
         return protocol.launches
     ours, theirs = point.raced[challenger], point.raced[holder]
     settled = launch_ratios(since_settled(point, ours), theirs)

@@ -10,12 +10,12 @@
  *   order.
  * Parameter segment_size: bytes of a segment.
  * Example:
- *   2 parts with ranks 0 1 2 and 3 4 5; ranks 2 and 5 come late; lane 0 is of 0 and 3, lane 1 of 1
- *     and 4
+ *   2 parts with ranks 0 1 2 and 3 4 5; ranks 2 and 5 come late
+ *   lane 0 is of ranks 0 and 3, lane 1 of ranks 1 and 4
  *   step 1: 0 → 1 (lane 1), 1 → 0 (lane 0), 3 → 4 (lane 1), 4 → 3 (lane 0); they combine
  *   step 2: 2 → 0 (lane 0), 2 → 1 (lane 1), 5 → 3 (lane 0), 5 → 4 (lane 1); they combine
  *   step 3: 0 ↔ 3 (lane 0), 1 ↔ 4 (lane 1); they combine: lanes are complete
- *   step 4: around 0 → 1 → 2 → 0 and 3 → 4 → 5 → 3 until each has both lanes
+ *   step 4: 0 → 1, 0 → 2, 3 → 4, 3 → 5 (lane 0); 1 → 0, 1 → 2, 4 → 3, 4 → 5 (lane 1)
  * Reference: Träff and Hunold 2020 [arXiv:1910.13373] (lanes); Proficz 2018
  *   [doi:10.1007/s11227-018-2356-z] (pre-reduced ring); Proficz et al. 2020
  *   [doi:10.1007/978-3-030-44041-1_72], §6 (asks for it).
