@@ -107,10 +107,7 @@ def collectives_of(catalogue: Catalogue, names: str | None) -> tuple[str, ...]:
         click.UsageError: one is unknown.
     """
     if names is None:
-        found = catalogue.contested if catalogue.selection.algorithms else catalogue.collectives
-        if not found:
-            raise click.UsageError("only native routines are left, so there is nothing to tune")
-        return found
+        return catalogue.contested if catalogue.selection.algorithms else catalogue.collectives
     chosen = tuple(sorted(set(names.split(","))))
     unknown = set(chosen) - set(catalogue.collectives)
     if unknown:

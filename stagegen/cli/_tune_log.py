@@ -102,8 +102,10 @@ def scales_of(path: Path | None, scales: tuple[float, ...]) -> tuple[float, ...]
     if path is None or source is ParameterSource.COMMANDLINE or not path.exists():
         return scales
     header, _ = read_log(path)
-    logged = header.get("scales")
-    return tuple(map(float, logged)) if isinstance(logged, list) else scales
+    try:
+        return tuple(map(float, header.get("scales", scales)))
+    except (TypeError, ValueError):  # whoever reads the whole header says so
+        return scales
 
 
 def _is_of(options: Options, routine: str) -> bool:

@@ -96,8 +96,7 @@ def of(
     by_threshold = merged_at(patterns, sorted({*SHOWN, threshold}))
     found = by_threshold[threshold]
     if output is not None:
-        blocking = [one.pattern for one in found if one.pattern.is_blocking]
-        write_file(output, patterns_yaml(blocking))
+        _write(output, file, [one.pattern for one in found], threshold)
     if picture is not None:
         _draw(picture, [one.pattern for one in found], name)
     effect = [(at, len(of_it)) for at, of_it in by_threshold.items()]
@@ -211,6 +210,15 @@ def _notes(gaps: _Gaps, found: Sequence[Merged]) -> Iterator[str]:
         )
 
 
+def _write(output: Path, file: Path, patterns: Sequence[Pattern], threshold: float) -> None:
+    """Write the patterns of blocking calls; a file cannot tell communicators of the same ranks."""
+    blocking = [replace(one, ordinal=0) for one in patterns if one.is_blocking]
+    if patterns and not blocking:
+        raise NotFoundError(f"{file} has no pattern of blocking calls, so there is none to write")
+    distinct = merged_at(blocking, (threshold,))[threshold]
+    write_file(output, patterns_yaml(one.pattern for one in distinct))
+
+
 def _draw(file: Path, patterns: Sequence[Pattern], name: str | None) -> None:
     chosen = [one for one in patterns if name in (None, one.name)]
     if not patterns:
@@ -224,7 +232,12 @@ def _draw(file: Path, patterns: Sequence[Pattern], name: str | None) -> None:
 
 
 def _json(one: Merged, topology: Topology | None) -> dict[str, Any]:
-    form = {**one.pattern.to_json(), "members": one.members, "farthest": one.farthest}
+    form = {
+        **one.pattern.to_json(),
+        "blocking": one.pattern.is_blocking,
+        "members": one.members,
+        "farthest": one.farthest,
+    }
     if topology is not None:
         links = _volumes(topology, one.pattern)
         form["links"] = links and [

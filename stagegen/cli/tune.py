@@ -223,8 +223,11 @@ def command(
             raise click.UsageError(f"--communicators {ALONE} and --collectives exclude each other")
         if alone:
             collectives = ",".join(sorted({one.collective for one in patterns}))
+        named = collectives_of(run.catalogue, collectives)
+        if not named:
+            raise click.UsageError("only native routines are left, so there is nothing to tune")
         options = Options(
-            collectives_of(run.catalogue, collectives),
+            named,
             sizes,
             timing_of(timing, computation, metric, iterations, seed),
             budget.per_size,
@@ -243,6 +246,7 @@ def command(
         _refuse_at_once(at_once, options)
         if script:
             _write_script(script, job_script(topology, sys.argv[1:], time_limit))
+            display.end(0, "")
             return
         if log_file:
             from_log(run, options, log_file, display)

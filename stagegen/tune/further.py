@@ -12,6 +12,7 @@ of 0.05 in place of 0.03, if its ratios scatter so much that a large gain comes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from stagegen.measure.records import Candidate
@@ -51,7 +52,8 @@ def launches_between(
     ours, theirs = point.raced[challenger], point.raced[holder]
     settled = launch_ratios(since_settled(point, ours), theirs)
     large = [ratio <= 1 - LARGE for ratio in launch_ratios(ours, theirs)]
-    is_unknown = point.settles_from is not None and not settled
+    settles_from = point.settles_from or math.inf
+    is_unknown = settles_from <= protocol.launches and not settled
     if not (any(large) or is_unknown) or sum(ratio > 1 - LARGE for ratio in settled) > 1:
         return protocol.launches
     return protocol.launches + len(further_launches(protocol))

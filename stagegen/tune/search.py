@@ -214,6 +214,15 @@ class Search:
         self._plan = replace(self._plan, protocol=protocol)
         self._until_none_fails(lambda: self._confirm(size) if size in self.points else None)
 
+    @property
+    def launch(self) -> int:
+        """The number of the launch that it is in."""
+        return self._launch
+
+    def join(self, launch: int) -> None:
+        """Go on in a launch that another search has begun."""
+        self._launch = launch
+
     def outcome(self, *, duels: bool = False, final: bool = False) -> Outcome:
         """Return the outcome of what is known so far, with duels for the crossovers or without.
 

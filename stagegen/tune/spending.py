@@ -244,6 +244,10 @@ class Spender:
                     purse.spent >= limit or not self._do(step, time)
                 ):
                     break
+        last = max(one.search.launch for one in self._subjects)
+        if last not in planned:  # else duels would go back and forth between launches
+            for one in self._subjects:
+                one.search.join(last)
 
     def _to_confirm(self) -> Iterator[_Step]:
         for one in self._subjects:

@@ -289,6 +289,27 @@ def test_patterns_of_other_than_blocking_calls_are_named_and_not_written(tmp_pat
     text = run("patterns", file, "--output", str(output))
     assert text.startswith("not of blocking calls, so no rule serves them")
     assert [one.name for one in read_patterns(output)] == ["alltoallv-0"]
+    form = json.loads(run("patterns", file, "--format", "json"))
+    assert [one["blocking"] for one in form["patterns"]] == [True, False]
+    monkeypatch.setattr("stagegen.cli.patterns.read", lambda _: made(calls[1:]))
+    with pytest.raises(NotFoundError, match="no pattern of blocking calls"):
+        run("patterns", file, "--output", str(output))
+
+
+def test_a_file_has_equal_patterns_of_communicators_with_the_same_ranks_once(tmp_path, monkeypatch):
+    """It cannot tell these communicators apart."""
+    plain = made([("alltoallv", ROWS, COLUMNS)] * 2)
+    world = plain.communicators[0]
+    ranks = [replace(rank, communicators=(0, 1)) for rank in plain.ranks]
+    for rank in ranks:
+        rank.events["communicator"], rank.events["sequence"] = [0, 1], [0, 0]
+    both = replace(plain, communicators=(world, replace(world, ordinal=1)), ranks=tuple(ranks))
+    monkeypatch.setattr("stagegen.cli.patterns.is_recording", lambda file: True)
+    monkeypatch.setattr("stagegen.cli.patterns.read", lambda _: both)
+    file, output = placed(tmp_path / "r", make_pattern("zipf", 4, 9)), tmp_path / "p.yaml"
+    form = json.loads(run("patterns", file, "--output", str(output), "--format", "json"))
+    assert len(form["patterns"]) == 2
+    assert len(read_patterns(output)) == 1
 
 
 @pytest.mark.parametrize(

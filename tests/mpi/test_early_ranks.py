@@ -197,6 +197,20 @@ def test_a_late_rank_owns_no_lane():
         assert all(line[rank] == [owner] for rank in others)
 
 
+def test_a_late_rank_owns_no_lane_of_a_ring_and_gets_results_from_the_owners():
+    """Ranks 0 to 2 are a site, and 3 to 5. This message is one lane, so each site has one owner.
+
+    What late ranks and others give an owner is sent synchronously, which is not noted here.
+    """
+    served = {"allreduce": "lane_rings_sites"}
+    found = run("early.c", "allreduce", "0", "0:4", "4:6", wrapped=SENDS, served=served)
+    for late, line in zip((0, 4), map(to_ranks, found[1:]), strict=True):
+        near, far = sorted(rank for rank, to in line.items() if to)
+        assert late not in (near, far)
+        assert sorted(line[near]) == sorted({0, 1, 2, far} - {near})
+        assert sorted(line[far]) == sorted({3, 4, 5, near} - {far})
+
+
 #: Rank 5 is below 1, and 1 below the root, 0. Either 1 tells 0, which releases it; or 0 passes a
 #: token to 1, which 5 tells, and which releases 0.
 AT_ROOT = {0: "4,3,2,1", 1: "0,5", 2: "0", 3: "0", 4: "0", 5: "1"}

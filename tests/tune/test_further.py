@@ -87,6 +87,29 @@ def test_a_budget_has_them_too():
     assert max(asked.launch for asked in model.asked) == 6
 
 
+def test_after_a_further_launch_no_search_goes_back_to_an_earlier_one():
+    """That would start the job anew."""
+    model = TwoSpeeds(1.7, frozenset({2}))
+    purse = Purse(1e4)
+    sizes = {"alltoall": (SIZE,), "bcast": (1, 2 * SIZE)}  # the latter with a crossover
+
+    def cost(candidate: Candidate, size: int) -> float:
+        if size == SIZE:
+            return 0.6
+        return 2e-3 + 1e-4 * size if candidate == NATIVE else 1e-2 + 3e-5 * size
+
+    model.cost = cost
+    subjects = []
+    for name, of in sizes.items():
+        own = replace(plan(LAUNCHES), sizes=of)
+        able = [algorithm("native"), algorithm("other")]
+        subjects.append(Subject(Search(PaidSource(model, purse), own, name, able), name, own, dict))
+    Spender(subjects, purse, Protocol(), lambda *call: 0.0).run()
+    asked = [one.launch for one in model.asked]
+    assert asked == sorted(asked)
+    assert asked[-1] == 6
+
+
 def test_short_calls_have_none():
     racers = OTHER, NATIVE
     raced = {OTHER: [0.01] * 5, NATIVE: [0.01, 0.02, 0.02, 0.02, 0.02]}
@@ -97,3 +120,13 @@ def test_short_calls_have_none():
     point.seen = {c: [0.6] for c in racers}
     assert asks_for_more(point, Protocol())
     assert len(further_launches(Protocol())) == FURTHER
+
+
+def test_a_small_gain_has_none_though_the_last_launch_shows_traces():
+    """Only then would launches have untimed calls; there is no large gain to wait for."""
+    racers = OTHER, NATIVE
+    raced = {OTHER: [0.6] * 5, NATIVE: [0.627, 0.627, 0.627, 0.627, 0.582]}
+    point = Point(Field(racers, (frozenset(racers),)), {c: [0.6] for c in racers}, {})
+    point.finalists, point.launches, point.settles_from = racers, [1, 2, 3, 4, 5], 6
+    point.raced = {c: {n + 1: [s] for n, s in enumerate(times)} for c, times in raced.items()}
+    assert not asks_for_more(point, Protocol())
