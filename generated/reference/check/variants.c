@@ -15,84 +15,79 @@ const struct variant variants[] = {
     {2, {.segment_size = 2048}}, /* allgather logical_ring_lr1 */
     {2, {.segment_size = 8192}}, /* allgather logical_ring_lr1 */
     {2, {.segment_size = 16384}}, /* allgather logical_ring_lr1 */
-    {7, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
-    {7, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
-    {11, {.segment_size = 512}}, /* allreduce arrival_chain */
-    {11, {.segment_size = 1024}}, /* allreduce arrival_chain */
-    {11, {.segment_size = 2048}}, /* allreduce arrival_chain */
-    {11, {.segment_size = 8192}}, /* allreduce arrival_chain */
-    {11, {.segment_size = 16384}}, /* allreduce arrival_chain */
-    {13, {.segment_size = 512}}, /* allreduce lane_rings_switches */
-    {13, {.segment_size = 1024}}, /* allreduce lane_rings_switches */
-    {13, {.segment_size = 2048}}, /* allreduce lane_rings_switches */
-    {13, {.segment_size = 16384}}, /* allreduce lane_rings_switches */
-    {14, {.segment_size = 512}}, /* allreduce lanes_switches */
-    {14, {.segment_size = 1024}}, /* allreduce lanes_switches */
-    {14, {.segment_size = 2048}}, /* allreduce lanes_switches */
-    {14, {.segment_size = 8192}}, /* allreduce lanes_switches */
-    {14, {.segment_size = 16384}}, /* allreduce lanes_switches */
-    {15, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
-    {15, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
-    {15, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
-    {15, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
-    {20, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
-    {20, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
-    {29, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
-    {29, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
-    {29, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
-    {31, {.bytes_in_flight = 32768, .longest = 512, .radix = 3}}, /* alltoallv bruck_and_direct */
-    {31, {.bytes_in_flight = 32768, .longest = 512, .radix = 4}}, /* alltoallv bruck_and_direct */
-    {31, {.bytes_in_flight = 32768, .longest = 64, .radix = 2}}, /* alltoallv bruck_and_direct */
-    {31, {.bytes_in_flight = 32768, .longest = 4096, .radix = 2}}, /* alltoallv bruck_and_direct */
-    {31, {.bytes_in_flight = 16384, .longest = 512, .radix = 2}}, /* alltoallv bruck_and_direct */
-    {31, {.bytes_in_flight = 65536, .longest = 512, .radix = 2}}, /* alltoallv bruck_and_direct */
-    {31, {.bytes_in_flight = 262144, .longest = 512, .radix = 2}}, /* alltoallv bruck_and_direct */
-    {33, {.bytes_in_flight = 16384, .segment_size = 4096}}, /* alltoallv spreading_rounds */
-    {33, {.bytes_in_flight = 65536, .segment_size = 4096}}, /* alltoallv spreading_rounds */
-    {33, {.bytes_in_flight = 262144, .segment_size = 4096}}, /* alltoallv spreading_rounds */
-    {33, {.bytes_in_flight = 32768, .segment_size = 2048}}, /* alltoallv spreading_rounds */
-    {33, {.bytes_in_flight = 32768, .segment_size = 8192}}, /* alltoallv spreading_rounds */
-    {36, {.radix = 3}}, /* bcast knomial */
-    {39, {.segment_size = 512}}, /* bcast pipelined_binary */
-    {39, {.segment_size = 1024}}, /* bcast pipelined_binary */
-    {39, {.segment_size = 2048}}, /* bcast pipelined_binary */
-    {39, {.segment_size = 16384}}, /* bcast pipelined_binary */
-    {41, {.segment_size = 512}}, /* bcast topology_linear */
-    {41, {.segment_size = 1024}}, /* bcast topology_linear */
-    {41, {.segment_size = 2048}}, /* bcast topology_linear */
-    {41, {.segment_size = 8192}}, /* bcast topology_linear */
-    {41, {.segment_size = 16384}}, /* bcast topology_linear */
-    {46, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
-    {46, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
-    {46, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
-    {46, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
-    {50, {.segment_size = 512}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 1024}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 2048}}, /* reduce pipelined_binary */
-    {50, {.segment_size = 16384}}, /* reduce pipelined_binary */
-    {51, {.arity = 3, .segment_size = 8192}}, /* reduce pipelined_kary */
-    {51, {.arity = 4, .segment_size = 512}}, /* reduce pipelined_kary */
-    {51, {.arity = 4, .segment_size = 1024}}, /* reduce pipelined_kary */
-    {51, {.arity = 4, .segment_size = 2048}}, /* reduce pipelined_kary */
-    {51, {.arity = 4, .segment_size = 16384}}, /* reduce pipelined_kary */
-    {52, {.segment_size = 512}}, /* reduce topology_linear */
-    {52, {.segment_size = 1024}}, /* reduce topology_linear */
-    {52, {.segment_size = 2048}}, /* reduce topology_linear */
-    {52, {.segment_size = 16384}}, /* reduce topology_linear */
-    {54, {.segment_size = 512}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
-    {54, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
-    {60, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
-    {60, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
-    {60, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
-    {60, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
-    {69, {.in_flight = 1}}, /* scatter throttled_linear */
-    {69, {.in_flight = 4}}, /* scatter throttled_linear */
+    {8, {.segment_size = 512}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 1024}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 2048}}, /* allgatherv logical_ring_lr1 */
+    {8, {.segment_size = 4096}}, /* allgatherv logical_ring_lr1 */
+    {12, {.segment_size = 512}}, /* allreduce lane_rings_switches */
+    {12, {.segment_size = 1024}}, /* allreduce lane_rings_switches */
+    {12, {.segment_size = 2048}}, /* allreduce lane_rings_switches */
+    {12, {.segment_size = 16384}}, /* allreduce lane_rings_switches */
+    {13, {.segment_size = 512}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 1024}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 2048}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 8192}}, /* allreduce lanes_switches */
+    {13, {.segment_size = 16384}}, /* allreduce lanes_switches */
+    {14, {.segment_size = 512}}, /* allreduce logical_ring_lr1 */
+    {14, {.segment_size = 1024}}, /* allreduce logical_ring_lr1 */
+    {14, {.segment_size = 2048}}, /* allreduce logical_ring_lr1 */
+    {14, {.segment_size = 4096}}, /* allreduce logical_ring_lr1 */
+    {19, {.segment_size = 512}}, /* allreduce pre_reduced_ring */
+    {19, {.segment_size = 1024}}, /* allreduce pre_reduced_ring */
+    {19, {.segment_size = 2048}}, /* allreduce pre_reduced_ring */
+    {19, {.segment_size = 4096}}, /* allreduce pre_reduced_ring */
+    {27, {.in_flight = 4, .segment_size = 4096}}, /* alltoall aapc_rounds */
+    {27, {.in_flight = 8, .segment_size = 8192}}, /* alltoall aapc_rounds */
+    {27, {.in_flight = 8, .segment_size = 16384}}, /* alltoall aapc_rounds */
+    {34, {.in_flight = 4, .segment_size = 4096}}, /* alltoall spreading_rounds */
+    {34, {.in_flight = 8, .segment_size = 8192}}, /* alltoall spreading_rounds */
+    {34, {.in_flight = 8, .segment_size = 16384}}, /* alltoall spreading_rounds */
+    {37, {.in_flight = 2}}, /* alltoallv throttled_spreading */
+    {44, {.segment_size = 512}}, /* bcast pipelined_binary */
+    {44, {.segment_size = 1024}}, /* bcast pipelined_binary */
+    {44, {.segment_size = 2048}}, /* bcast pipelined_binary */
+    {44, {.segment_size = 16384}}, /* bcast pipelined_binary */
+    {46, {.segment_size = 512}}, /* bcast topology_linear */
+    {46, {.segment_size = 1024}}, /* bcast topology_linear */
+    {46, {.segment_size = 2048}}, /* bcast topology_linear */
+    {46, {.segment_size = 8192}}, /* bcast topology_linear */
+    {46, {.segment_size = 16384}}, /* bcast topology_linear */
+    {51, {.radix = 3}}, /* reduce knomial */
+    {52, {.segment_size = 512}}, /* reduce logical_ring_reduce_scatter_gather */
+    {52, {.segment_size = 1024}}, /* reduce logical_ring_reduce_scatter_gather */
+    {52, {.segment_size = 2048}}, /* reduce logical_ring_reduce_scatter_gather */
+    {52, {.segment_size = 4096}}, /* reduce logical_ring_reduce_scatter_gather */
+    {56, {.segment_size = 512}}, /* reduce pipelined_binary */
+    {56, {.segment_size = 1024}}, /* reduce pipelined_binary */
+    {56, {.segment_size = 2048}}, /* reduce pipelined_binary */
+    {56, {.segment_size = 16384}}, /* reduce pipelined_binary */
+    {57, {.segment_size = 512}}, /* reduce topology_binary */
+    {57, {.segment_size = 1024}}, /* reduce topology_binary */
+    {57, {.segment_size = 2048}}, /* reduce topology_binary */
+    {57, {.segment_size = 16384}}, /* reduce topology_binary */
+    {58, {.arity = 4, .segment_size = 8192}}, /* reduce topology_kary */
+    {58, {.arity = 3, .segment_size = 512}}, /* reduce topology_kary */
+    {58, {.arity = 3, .segment_size = 1024}}, /* reduce topology_kary */
+    {58, {.arity = 3, .segment_size = 2048}}, /* reduce topology_kary */
+    {58, {.arity = 3, .segment_size = 16384}}, /* reduce topology_kary */
+    {59, {.segment_size = 512}}, /* reduce topology_linear */
+    {59, {.segment_size = 1024}}, /* reduce topology_linear */
+    {59, {.segment_size = 2048}}, /* reduce topology_linear */
+    {59, {.segment_size = 16384}}, /* reduce topology_linear */
+    {61, {.segment_size = 512}}, /* reduce_scatter logical_ring */
+    {61, {.segment_size = 1024}}, /* reduce_scatter logical_ring */
+    {61, {.segment_size = 2048}}, /* reduce_scatter logical_ring */
+    {61, {.segment_size = 4096}}, /* reduce_scatter logical_ring */
+    {67, {.segment_size = 512}}, /* reduce_scatter_block logical_ring */
+    {67, {.segment_size = 1024}}, /* reduce_scatter_block logical_ring */
+    {67, {.segment_size = 2048}}, /* reduce_scatter_block logical_ring */
+    {67, {.segment_size = 16384}}, /* reduce_scatter_block logical_ring */
+    {73, {.in_flight = 1}}, /* scatter throttled_linear */
+    {73, {.in_flight = 4}}, /* scatter throttled_linear */
+    {74, {.segment_size = 512}}, /* scatter topology_linear */
+    {74, {.segment_size = 1024}}, /* scatter topology_linear */
+    {74, {.segment_size = 2048}}, /* scatter topology_linear */
+    {74, {.segment_size = 8192}}, /* scatter topology_linear */
     {-1, {0}},
 };
 /* clang-format on */

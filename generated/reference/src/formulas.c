@@ -10,35 +10,35 @@
 enum coll_collective coll_part_collective(const struct coll_routine *routine, int which) {
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
         return COLL_ALLTOALL;
-    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
         return COLL_ALLGATHER;
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return COLL_REDUCE_SCATTER;
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return COLL_ALLGATHERV;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return COLL_REDUCE_SCATTER_BLOCK;
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return COLL_ALLGATHER;
-    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return COLL_SCATTER;
-    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return COLL_ALLGATHER;
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return COLL_ALLREDUCE;
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_gather */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
+        return COLL_ALLREDUCE;
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return COLL_REDUCE_SCATTER_BLOCK;
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return COLL_ALLGATHER;
+    case 30 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+        return COLL_ALLTOALLV;
+    case 40 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
+        return COLL_ALLGATHER;
+    case 43 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return COLL_SCATTER;
+    case 43 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return COLL_ALLGATHER;
+    case 54 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return COLL_ALLREDUCE;
+    case 55 * COLL_PARTS_MOST + 0: /* reduce_of_gather */
         return COLL_GATHER;
-    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+    case 63 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
         return COLL_REDUCE_SCATTER;
-    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
-        return COLL_REDUCE_SCATTER_BLOCK;
-    case 62 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
-        return COLL_REDUCE_SCATTER_BLOCK;
-    case 68 * COLL_PARTS_MOST + 0: /* scatter_of_bcast */
+    case 72 * COLL_PARTS_MOST + 0: /* scatter_of_bcast */
         return COLL_BCAST;
     default:
         return COLL_COLLECTIVES;
@@ -54,35 +54,35 @@ double coll_part_bytes(const struct coll_routine *routine, int which, const stru
     (void)p;
     /* clang-format off */
     switch ((routine - coll_routines) * COLL_PARTS_MOST + which) {
-    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
+    case 16 * COLL_PARTS_MOST + 0: /* allreduce_of_alltoall_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
+    case 16 * COLL_PARTS_MOST + 1: /* allreduce_of_alltoall_and_allgather */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return n;
-    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return n;
-    case 19 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 19 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
-        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
-    case 38 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 38 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
-        return whole_quotient(n + p - 1, p);
-    case 48 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
-        return n;
-    case 49 * COLL_PARTS_MOST + 0: /* reduce_of_gather */
-        return n;
-    case 56 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
-        return whole_quotient(n, 2);
-    case 56 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
-        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
-    case 62 * COLL_PARTS_MOST + 0: /* reduce_scatter_block_of_halves */
+    case 17 * COLL_PARTS_MOST + 0: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)), 2) * bytes_of_element(call);
-    case 62 * COLL_PARTS_MOST + 1: /* reduce_scatter_block_of_halves */
+    case 17 * COLL_PARTS_MOST + 1: /* allreduce_of_halves */
         return whole_quotient(whole_quotient(n, bytes_of_element(call)) + 1, 2) * bytes_of_element(call);
-    case 68 * COLL_PARTS_MOST + 0: /* scatter_of_bcast */
+    case 18 * COLL_PARTS_MOST + 0: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 18 * COLL_PARTS_MOST + 1: /* allreduce_of_reduce_scatter_block_and_allgather */
+        return whole_quotient(whole_quotient(n, bytes_of_element(call)) + p - 1, p) * bytes_of_element(call);
+    case 30 * COLL_PARTS_MOST + 0: /* alltoall_of_alltoallv */
+        return n;
+    case 40 * COLL_PARTS_MOST + 0: /* barrier_of_allgather */
+        return 1;
+    case 43 * COLL_PARTS_MOST + 0: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 43 * COLL_PARTS_MOST + 1: /* bcast_of_scatter_and_allgather */
+        return whole_quotient(n + p - 1, p);
+    case 54 * COLL_PARTS_MOST + 0: /* reduce_of_allreduce */
+        return n;
+    case 55 * COLL_PARTS_MOST + 0: /* reduce_of_gather */
+        return n;
+    case 63 * COLL_PARTS_MOST + 0: /* reduce_scatter_of_halves */
+        return whole_quotient(n, 2);
+    case 63 * COLL_PARTS_MOST + 1: /* reduce_scatter_of_halves */
+        return smaller(n, whole_quotient(whole_quotient(n, bytes_of_element(call)) + p, 2) * bytes_of_element(call));
+    case 72 * COLL_PARTS_MOST + 0: /* scatter_of_bcast */
         return n * p;
     default:
         return -1;
@@ -102,80 +102,80 @@ double coll_routine_scratch(const struct coll_routine *routine,
     switch (routine - coll_routines) {
     case 0: /* allgather_bruck */
         return n * p;
-    case 11: /* allreduce_arrival_chain */
-        return smaller(n, 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 12: /* allreduce_circulant */
+    case 11: /* allreduce_circulant */
         return n;
-    case 13: /* allreduce_lane_rings_switches */
-        return n + 4 * (double)parameters->segment_size + 8 * bytes_of_element(call);
-    case 14: /* allreduce_lanes_switches */
+    case 12: /* allreduce_lane_rings_switches */
+        return p * (n + bytes_of_element(call)) + 4 * larger((double)parameters->segment_size, whole_quotient(n, 32)) + 8 * bytes_of_element(call);
+    case 13: /* allreduce_lanes_switches */
         return p * (n + bytes_of_element(call));
-    case 15: /* allreduce_logical_ring_lr1 */
+    case 14: /* allreduce_logical_ring_lr1 */
         return smaller(whole_quotient(n, p) + bytes_of_element(call), 4 * (double)parameters->segment_size) + 4 * bytes_of_element(call);
-    case 17: /* allreduce_of_alltoall_and_allgather */
+    case 16: /* allreduce_of_alltoall_and_allgather */
         return 2 * (n + p * bytes_of_element(call)) + 2 * (quotient(n, p) + bytes_of_element(call));
-    case 18: /* allreduce_of_reduce_scatter_and_allgatherv */
-        return quotient(n, p) + bytes_of_element(call);
-    case 19: /* allreduce_of_reduce_scatter_block_and_allgather */
+    case 18: /* allreduce_of_reduce_scatter_block_and_allgather */
         return n + quotient(n, p) + (p + 1) * bytes_of_element(call);
-    case 20: /* allreduce_pre_reduced_ring */
+    case 19: /* allreduce_pre_reduced_ring */
         return n + 8 * (double)parameters->segment_size + (p + 8) * bytes_of_element(call);
+    case 20: /* allreduce_rab1_bruck */
+        return 2 * (n + p * bytes_of_element(call));
     case 21: /* allreduce_rab1_circulant */
         return 2 * (n + p * bytes_of_element(call));
-    case 22: /* allreduce_rab1_lr1 */
+    case 22: /* allreduce_rab1_simple */
         return 2 * (n + p * bytes_of_element(call));
-    case 23: /* allreduce_rab2_simple */
+    case 23: /* allreduce_rab2_pair_light_barrier */
         return 2 * (n + p * bytes_of_element(call));
-    case 24: /* allreduce_rab2_spreading_simple */
+    case 24: /* allreduce_rab2_ring_light_barrier_lr1 */
         return 2 * (n + p * bytes_of_element(call));
-    case 25: /* allreduce_reduce_bcast */
+    case 25: /* allreduce_rab2_spreading_simple */
+        return 2 * (n + p * bytes_of_element(call));
+    case 26: /* allreduce_reduce_bcast */
         return n;
-    case 26: /* alltoall_mesh_3d */
+    case 28: /* alltoall_mesh_2d */
         return 3 * n * p;
-    case 31: /* alltoallv_bruck_and_direct */
-        return 3 * p * (double)parameters->longest;
-    case 38: /* bcast_of_scatter_and_allgather */
+    case 32: /* alltoall_recursive_doubling */
+        return 12 * n * p;
+    case 43: /* bcast_of_scatter_and_allgather */
         return n + p;
-    case 44: /* reduce_binomial_in_order */
+    case 49: /* gather_topology_binomial */
+        return n * p;
+    case 50: /* reduce_binomial_in_order */
         return n;
-    case 45: /* reduce_flat */
-        return 2 * n;
-    case 46: /* reduce_logical_ring_reduce_scatter_gather */
+    case 51: /* reduce_knomial */
+        return n;
+    case 52: /* reduce_logical_ring_reduce_scatter_gather */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 48: /* reduce_of_allreduce */
+    case 54: /* reduce_of_allreduce */
         return n;
-    case 49: /* reduce_of_gather */
+    case 55: /* reduce_of_gather */
         return n * p + n;
-    case 50: /* reduce_pipelined_binary */
+    case 56: /* reduce_pipelined_binary */
         return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 51: /* reduce_pipelined_kary */
+    case 57: /* reduce_topology_binary */
+        return 2 * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
+    case 58: /* reduce_topology_kary */
         return (double)parameters->arity * smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 52: /* reduce_topology_linear */
+    case 59: /* reduce_topology_linear */
         return smaller(8 * larger((double)parameters->segment_size, bytes_of_element(call)), n);
-    case 53: /* reduce_scatter_circulant */
+    case 60: /* reduce_scatter_circulant */
         return n;
-    case 54: /* reduce_scatter_logical_ring */
+    case 61: /* reduce_scatter_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 56: /* reduce_scatter_of_halves */
+    case 63: /* reduce_scatter_of_halves */
         return n;
-    case 57: /* reduce_scatter_recursive_halving */
+    case 64: /* reduce_scatter_recursive_halving */
         return n;
-    case 58: /* reduce_scatter_reduce_scatterv */
+    case 65: /* reduce_scatter_reduce_scatterv */
         return n;
-    case 59: /* reduce_scatter_block_circulant */
+    case 66: /* reduce_scatter_block_circulant */
         return p * n;
-    case 60: /* reduce_scatter_block_logical_ring */
+    case 67: /* reduce_scatter_block_logical_ring */
         return 8 * larger((double)parameters->segment_size, bytes_of_element(call));
-    case 62: /* reduce_scatter_block_of_halves */
-        return n * p;
-    case 63: /* reduce_scatter_block_recursive_halving */
+    case 69: /* reduce_scatter_block_reduce_scatterv */
         return p * n;
-    case 64: /* reduce_scatter_block_recursive_halving_in_order */
-        return p * n + 4 * (p + 1);
-    case 65: /* reduce_scatter_block_reduce_scatterv */
-        return p * n;
-    case 68: /* scatter_of_bcast */
+    case 72: /* scatter_of_bcast */
         return n * p;
+    case 74: /* scatter_topology_linear */
+        return 8 * smaller((double)parameters->segment_size, n);
     default:
         return 0;
     }

@@ -12,39 +12,44 @@ coll_function allgather_bruck;
 coll_function allgather_circulant;
 coll_function allgather_logical_ring_lr1;
 coll_function allgather_native;
+coll_function allgather_pair_light_barrier;
 coll_function allgather_pre_gathered_ring;
 coll_function allgather_simple;
 coll_function allgather_spreading_simple;
 coll_function allgatherv_logical_ring_lr1;
 coll_function allgatherv_native;
-coll_function allgatherv_simple;
 coll_function allgatherv_spreading_simple;
-coll_function allreduce_arrival_chain;
 coll_function allreduce_circulant;
 coll_function allreduce_lane_rings_switches;
 coll_function allreduce_lanes_switches;
 coll_function allreduce_logical_ring_lr1;
 coll_function allreduce_native;
 coll_function allreduce_of_alltoall_and_allgather;
-coll_function allreduce_of_reduce_scatter_and_allgatherv;
+coll_function allreduce_of_halves;
 coll_function allreduce_of_reduce_scatter_block_and_allgather;
 coll_function allreduce_pre_reduced_ring;
+coll_function allreduce_rab1_bruck;
 coll_function allreduce_rab1_circulant;
-coll_function allreduce_rab1_lr1;
-coll_function allreduce_rab2_simple;
+coll_function allreduce_rab1_simple;
+coll_function allreduce_rab2_pair_light_barrier;
+coll_function allreduce_rab2_ring_light_barrier_lr1;
 coll_function allreduce_rab2_spreading_simple;
 coll_function allreduce_reduce_bcast;
-coll_function alltoall_mesh_3d;
+coll_function alltoall_aapc_rounds;
+coll_function alltoall_mesh_2d;
 coll_function alltoall_native;
-coll_function alltoall_simple;
+coll_function alltoall_of_alltoallv;
+coll_function alltoall_pair_light_barrier;
+coll_function alltoall_recursive_doubling;
+coll_function alltoall_ring_light_barrier;
 coll_function alltoall_spreading_rounds;
 coll_function alltoall_spreading_simple;
-coll_function alltoallv_bruck_and_direct;
 coll_function alltoallv_native;
-coll_function alltoallv_spreading_rounds;
+coll_function alltoallv_throttled_spreading;
+coll_function barrier_dissemination;
 coll_function barrier_native;
+coll_function barrier_of_allgather;
 coll_function bcast_flat;
-coll_function bcast_knomial;
 coll_function bcast_native;
 coll_function bcast_of_scatter_and_allgather;
 coll_function bcast_pipelined_binary;
@@ -52,14 +57,16 @@ coll_function bcast_scatter_recursive_doubling_allgather;
 coll_function bcast_topology_linear;
 coll_function gather_linear;
 coll_function gather_native;
+coll_function gather_topology_binomial;
 coll_function reduce_binomial_in_order;
-coll_function reduce_flat;
+coll_function reduce_knomial;
 coll_function reduce_logical_ring_reduce_scatter_gather;
 coll_function reduce_native;
 coll_function reduce_of_allreduce;
 coll_function reduce_of_gather;
 coll_function reduce_pipelined_binary;
-coll_function reduce_pipelined_kary;
+coll_function reduce_topology_binary;
+coll_function reduce_topology_kary;
 coll_function reduce_topology_linear;
 coll_function reduce_scatter_circulant;
 coll_function reduce_scatter_logical_ring;
@@ -70,14 +77,12 @@ coll_function reduce_scatter_reduce_scatterv;
 coll_function reduce_scatter_block_circulant;
 coll_function reduce_scatter_block_logical_ring;
 coll_function reduce_scatter_block_native;
-coll_function reduce_scatter_block_of_halves;
-coll_function reduce_scatter_block_recursive_halving;
-coll_function reduce_scatter_block_recursive_halving_in_order;
 coll_function reduce_scatter_block_reduce_scatterv;
 coll_function scatter_linear;
 coll_function scatter_native;
 coll_function scatter_of_bcast;
 coll_function scatter_throttled_linear;
+coll_function scatter_topology_linear;
 extern const struct coll_view coll_view_allgather;
 extern const struct coll_view coll_view_allgatherv;
 extern const struct coll_view coll_view_allreduce;
@@ -146,6 +151,8 @@ const struct coll_routine coll_routines[] = {
      allgather_logical_ring_lr1, {.segment_size = 32768}, COLL_STEPS_RING},
     {"native", COLL_ALLGATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgather_native, {0}, COLL_STEPS_NONE},
+    {"pair_light_barrier", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
+     allgather_pair_light_barrier, {0}, COLL_STEPS_NONE},
     {"pre_gathered_ring", COLL_ALLGATHER, COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
      allgather_pre_gathered_ring, {0}, COLL_STEPS_NONE},
     {"simple", COLL_ALLGATHER, COLL_ANY, 0, 0, INT_MAX,
@@ -156,12 +163,8 @@ const struct coll_routine coll_routines[] = {
      allgatherv_logical_ring_lr1, {.segment_size = 32768}, COLL_STEPS_RING},
     {"native", COLL_ALLGATHERV, COLL_UNPREPARED, 0, 0, INT_MAX,
      allgatherv_native, {0}, COLL_STEPS_NONE},
-    {"simple", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
-     allgatherv_simple, {0}, COLL_STEPS_DIRECT},
     {"spreading_simple", COLL_ALLGATHERV, COLL_ANY, 0, 0, INT_MAX,
      allgatherv_spreading_simple, {0}, COLL_STEPS_DIRECT},
-    {"arrival_chain", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
-     allreduce_arrival_chain, {.segment_size = 4096}, COLL_STEPS_NONE},
     {"circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_circulant, {0}, COLL_STEPS_NONE},
     {"lane_rings_switches", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_SWITCHES | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
@@ -174,44 +177,56 @@ const struct coll_routine coll_routines[] = {
      allreduce_native, {0}, COLL_STEPS_NONE},
     {"of_alltoall_and_allgather", COLL_ALLREDUCE, COLL_OF_PARTS, 0, 0, INT_MAX,
      allreduce_of_alltoall_and_allgather, {0}, COLL_STEPS_NONE},
-    {"of_reduce_scatter_and_allgatherv", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_OF_PARTS, 0, 0, INT_MAX,
-     allreduce_of_reduce_scatter_and_allgatherv, {0}, COLL_STEPS_NONE},
+    {"of_halves", COLL_ALLREDUCE, COLL_OF_PARTS, 0, 2, INT_MAX,
+     allreduce_of_halves, {0}, COLL_STEPS_NONE},
     {"of_reduce_scatter_block_and_allgather", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_OF_PARTS, 0, 0, INT_MAX,
      allreduce_of_reduce_scatter_block_and_allgather, {0}, COLL_STEPS_NONE},
     {"pre_reduced_ring", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_WATCHES_ARRIVALS, 0, 0, INT_MAX,
      allreduce_pre_reduced_ring, {.segment_size = 16384}, COLL_STEPS_NONE},
+    {"rab1_bruck", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     allreduce_rab1_bruck, {0}, COLL_STEPS_NONE},
     {"rab1_circulant", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
      allreduce_rab1_circulant, {0}, COLL_STEPS_NONE},
-    {"rab1_lr1", COLL_ALLREDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
-     allreduce_rab1_lr1, {0}, COLL_STEPS_NONE},
-    {"rab2_simple", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
-     allreduce_rab2_simple, {0}, COLL_STEPS_NONE},
+    {"rab1_simple", COLL_ALLREDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
+     allreduce_rab1_simple, {0}, COLL_STEPS_NONE},
+    {"rab2_pair_light_barrier", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
+     allreduce_rab2_pair_light_barrier, {0}, COLL_STEPS_NONE},
+    {"rab2_ring_light_barrier_lr1", COLL_ALLREDUCE, COLL_NEEDS_ORDER, 0, 0, INT_MAX,
+     allreduce_rab2_ring_light_barrier_lr1, {0}, COLL_STEPS_NONE},
     {"rab2_spreading_simple", COLL_ALLREDUCE, COLL_ANY, 0, 0, INT_MAX,
      allreduce_rab2_spreading_simple, {0}, COLL_STEPS_NONE},
     {"reduce_bcast", COLL_ALLREDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      allreduce_reduce_bcast, {0}, COLL_STEPS_NONE},
-    {"mesh_3d", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
-     alltoall_mesh_3d, {0}, COLL_STEPS_NONE},
+    {"aapc_rounds", COLL_ALLTOALL, COLL_DENSE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     alltoall_aapc_rounds, {.in_flight = 8, .segment_size = 4096}, COLL_STEPS_NONE},
+    {"mesh_2d", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
+     alltoall_mesh_2d, {0}, COLL_STEPS_NONE},
     {"native", COLL_ALLTOALL, COLL_UNPREPARED, 0, 0, INT_MAX,
      alltoall_native, {0}, COLL_STEPS_NONE},
-    {"simple", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
-     alltoall_simple, {0}, COLL_STEPS_NONE},
+    {"of_alltoallv", COLL_ALLTOALL, COLL_DENSE | COLL_OF_PARTS, 0, 0, INT_MAX,
+     alltoall_of_alltoallv, {0}, COLL_STEPS_NONE},
+    {"pair_light_barrier", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
+     alltoall_pair_light_barrier, {0}, COLL_STEPS_NONE},
+    {"recursive_doubling", COLL_ALLTOALL, COLL_ANY, 0, 0, 536870911,
+     alltoall_recursive_doubling, {0}, COLL_STEPS_NONE},
+    {"ring_light_barrier", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
+     alltoall_ring_light_barrier, {0}, COLL_STEPS_NONE},
     {"spreading_rounds", COLL_ALLTOALL, COLL_DENSE, 0, 0, INT_MAX,
      alltoall_spreading_rounds, {.in_flight = 8, .segment_size = 4096}, COLL_STEPS_NONE},
     {"spreading_simple", COLL_ALLTOALL, COLL_ANY, 0, 0, INT_MAX,
      alltoall_spreading_simple, {0}, COLL_STEPS_NONE},
-    {"bruck_and_direct", COLL_ALLTOALLV, COLL_DENSE, 0, 0, INT_MAX,
-     alltoallv_bruck_and_direct, {.bytes_in_flight = 32768, .longest = 512, .radix = 2}, COLL_STEPS_NONE},
     {"native", COLL_ALLTOALLV, COLL_UNPREPARED, 0, 0, INT_MAX,
      alltoallv_native, {0}, COLL_STEPS_NONE},
-    {"spreading_rounds", COLL_ALLTOALLV, COLL_DENSE, 0, 0, INT_MAX,
-     alltoallv_spreading_rounds, {.bytes_in_flight = 32768, .segment_size = 4096}, COLL_STEPS_NONE},
+    {"throttled_spreading", COLL_ALLTOALLV, COLL_ANY, 0, 0, INT_MAX,
+     alltoallv_throttled_spreading, {.in_flight = 4}, COLL_STEPS_NONE},
+    {"dissemination", COLL_BARRIER, COLL_ANY, 0, 0, INT_MAX,
+     barrier_dissemination, {0}, COLL_STEPS_DISSEMINATION},
     {"native", COLL_BARRIER, COLL_UNPREPARED, 0, 0, INT_MAX,
      barrier_native, {0}, COLL_STEPS_NONE},
+    {"of_allgather", COLL_BARRIER, COLL_OF_PARTS, 0, 0, INT_MAX,
+     barrier_of_allgather, {0}, COLL_STEPS_NONE},
     {"flat", COLL_BCAST, COLL_ANY, 0, 0, INT_MAX,
      bcast_flat, {0}, COLL_STEPS_NONE},
-    {"knomial", COLL_BCAST, COLL_ANY, 0, 0, INT_MAX,
-     bcast_knomial, {.radix = 4}, COLL_STEPS_NONE},
     {"native", COLL_BCAST, COLL_UNPREPARED, 0, 0, INT_MAX,
      bcast_native, {0}, COLL_STEPS_NONE},
     {"of_scatter_and_allgather", COLL_BCAST, COLL_OF_PARTS, 0, 0, INT_MAX,
@@ -226,10 +241,12 @@ const struct coll_routine coll_routines[] = {
      gather_linear, {0}, COLL_STEPS_DIRECT},
     {"native", COLL_GATHER, COLL_UNPREPARED, 0, 0, INT_MAX,
      gather_native, {0}, COLL_STEPS_NONE},
+    {"topology_binomial", COLL_GATHER, COLL_DENSE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
+     gather_topology_binomial, {0}, COLL_STEPS_NONE},
     {"binomial_in_order", COLL_REDUCE, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_binomial_in_order, {0}, COLL_STEPS_NONE},
-    {"flat", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
-     reduce_flat, {0}, COLL_STEPS_NONE},
+    {"knomial", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
+     reduce_knomial, {.radix = 4}, COLL_STEPS_NONE},
     {"logical_ring_reduce_scatter_gather", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      reduce_logical_ring_reduce_scatter_gather, {.segment_size = 8192}, COLL_STEPS_NONE},
     {"native", COLL_REDUCE, COLL_UNPREPARED, 0, 0, INT_MAX,
@@ -240,8 +257,10 @@ const struct coll_routine coll_routines[] = {
      reduce_of_gather, {0}, COLL_STEPS_NONE},
     {"pipelined_binary", COLL_REDUCE, COLL_ANY, 0, 0, INT_MAX,
      reduce_pipelined_binary, {.segment_size = 8192}, COLL_STEPS_NONE},
-    {"pipelined_kary", COLL_REDUCE, COLL_COMMUTATIVE, 0, 0, INT_MAX,
-     reduce_pipelined_kary, {.arity = 4, .segment_size = 8192}, COLL_STEPS_NONE},
+    {"topology_binary", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     reduce_topology_binary, {.segment_size = 8192}, COLL_STEPS_NONE},
+    {"topology_kary", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_CLUSTER, 0, 0, INT_MAX,
+     reduce_topology_kary, {.arity = 3, .segment_size = 8192}, COLL_STEPS_NONE},
     {"topology_linear", COLL_REDUCE, COLL_COMMUTATIVE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
      reduce_topology_linear, {.segment_size = 8192}, COLL_STEPS_LINE},
     {"circulant", COLL_REDUCE_SCATTER, COLL_COMMUTATIVE, 0, 0, INT_MAX,
@@ -262,12 +281,6 @@ const struct coll_routine coll_routines[] = {
      reduce_scatter_block_logical_ring, {.segment_size = 8192}, COLL_STEPS_RING},
     {"native", COLL_REDUCE_SCATTER_BLOCK, COLL_UNPREPARED, 0, 0, INT_MAX,
      reduce_scatter_block_native, {0}, COLL_STEPS_NONE},
-    {"of_halves", COLL_REDUCE_SCATTER_BLOCK, COLL_COMMUTATIVE | COLL_OF_PARTS, 0, 2, INT_MAX,
-     reduce_scatter_block_of_halves, {0}, COLL_STEPS_NONE},
-    {"recursive_halving", COLL_REDUCE_SCATTER_BLOCK, COLL_COMMUTATIVE, 0, 0, INT_MAX,
-     reduce_scatter_block_recursive_halving, {0}, COLL_STEPS_NONE},
-    {"recursive_halving_in_order", COLL_REDUCE_SCATTER_BLOCK, COLL_ANY, 0, 0, INT_MAX,
-     reduce_scatter_block_recursive_halving_in_order, {0}, COLL_STEPS_NONE},
     {"reduce_scatterv", COLL_REDUCE_SCATTER_BLOCK, COLL_FIXED_ORDER, 0, 0, INT_MAX,
      reduce_scatter_block_reduce_scatterv, {0}, COLL_STEPS_NONE},
     {"linear", COLL_SCATTER, COLL_ANY, 0, 0, INT_MAX,
@@ -278,21 +291,23 @@ const struct coll_routine coll_routines[] = {
      scatter_of_bcast, {0}, COLL_STEPS_NONE},
     {"throttled_linear", COLL_SCATTER, COLL_ANY, 0, 0, INT_MAX,
      scatter_throttled_linear, {.in_flight = 2}, COLL_STEPS_NONE},
+    {"topology_linear", COLL_SCATTER, COLL_DENSE | COLL_NEEDS_ORDER, 0, 0, INT_MAX,
+     scatter_topology_linear, {.segment_size = 16384}, COLL_STEPS_NONE},
 };
 
 const struct coll_routine *const coll_native[COLL_COLLECTIVES] = {
     [COLL_ALLGATHER] = &coll_routines[3],
-    [COLL_ALLGATHERV] = &coll_routines[8],
-    [COLL_ALLREDUCE] = &coll_routines[16],
-    [COLL_ALLTOALL] = &coll_routines[27],
-    [COLL_ALLTOALLV] = &coll_routines[32],
-    [COLL_BARRIER] = &coll_routines[34],
-    [COLL_BCAST] = &coll_routines[37],
-    [COLL_GATHER] = &coll_routines[43],
-    [COLL_REDUCE] = &coll_routines[47],
-    [COLL_REDUCE_SCATTER] = &coll_routines[55],
-    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[61],
-    [COLL_SCATTER] = &coll_routines[67],
+    [COLL_ALLGATHERV] = &coll_routines[9],
+    [COLL_ALLREDUCE] = &coll_routines[15],
+    [COLL_ALLTOALL] = &coll_routines[29],
+    [COLL_ALLTOALLV] = &coll_routines[36],
+    [COLL_BARRIER] = &coll_routines[39],
+    [COLL_BCAST] = &coll_routines[42],
+    [COLL_GATHER] = &coll_routines[48],
+    [COLL_REDUCE] = &coll_routines[53],
+    [COLL_REDUCE_SCATTER] = &coll_routines[62],
+    [COLL_REDUCE_SCATTER_BLOCK] = &coll_routines[68],
+    [COLL_SCATTER] = &coll_routines[71],
 };
 /* clang-format on */
 

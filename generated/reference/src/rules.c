@@ -16,7 +16,7 @@
  * routine that cannot do a call leaves it to the next. The last of each size is the native one.
  */
 static const struct coll_rule allgather_cluster[] = {
-    {4557, &coll_routines[3] /* native */, {0}},
+    {4224, &coll_routines[3] /* native */, {0}},
     {INT_MAX, &coll_routines[2] /* logical_ring_lr1 */, {.segment_size = 4096}},
     {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
@@ -29,252 +29,266 @@ static const struct coll_rule allgather_hosts_4x1[] = {
 
 static const struct coll_rule allgather_other_4x1[] = {
     {65535, &coll_routines[3] /* native */, {0}},
-    {INT_MAX, &coll_routines[4] /* pre_gathered_ring */, {0}},
+    {INT_MAX, &coll_routines[5] /* pre_gathered_ring */, {0}},
     {INT_MAX, &coll_routines[3] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_cluster[] = {
-    {1, &coll_routines[9] /* simple */, {0}},
-    {1, &coll_routines[8] /* native */, {0}},
-    {27553, &coll_routines[8] /* native */, {0}},
-    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[8] /* native */, {0}},
+    {2, &coll_routines[10] /* spreading_simple */, {0}},
+    {2, &coll_routines[9] /* native */, {0}},
+    {30047, &coll_routines[9] /* native */, {0}},
+    {INT_MAX, &coll_routines[8] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[9] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_hosts_4x1[] = {
-    {1, &coll_routines[9] /* simple */, {0}},
-    {1, &coll_routines[8] /* native */, {0}},
-    {65535, &coll_routines[8] /* native */, {0}},
-    {INT_MAX, &coll_routines[7] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[8] /* native */, {0}},
+    {1, &coll_routines[10] /* spreading_simple */, {0}},
+    {1, &coll_routines[9] /* native */, {0}},
+    {65535, &coll_routines[9] /* native */, {0}},
+    {INT_MAX, &coll_routines[8] /* logical_ring_lr1 */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[9] /* native */, {0}},
 };
 
 static const struct coll_rule allgatherv_other_4x1[] = {
-    {1, &coll_routines[9] /* simple */, {0}},
-    {1, &coll_routines[8] /* native */, {0}},
-    {262143, &coll_routines[8] /* native */, {0}},
-    {INT_MAX, &coll_routines[10] /* spreading_simple */, {0}},
-    {INT_MAX, &coll_routines[8] /* native */, {0}},
+    {1, &coll_routines[10] /* spreading_simple */, {0}},
+    {1, &coll_routines[9] /* native */, {0}},
+    {INT_MAX, &coll_routines[9] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_cluster[] = {
-    {663, &coll_routines[16] /* native */, {0}},
-    {11584, &coll_routines[12] /* circulant */, {0}},
-    {11584, &coll_routines[19] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[64], {0}}, {&coll_routines[0], {.radix = 2}}}}},
-    {11584, &coll_routines[22] /* rab1_lr1 */, {0}},
-    {11584, &coll_routines[14] /* lanes_switches */, {.segment_size = 4096}},
-    {11584, &coll_routines[16] /* native */, {0}},
-    {262143, &coll_routines[13] /* lane_rings_switches */, {.segment_size = 1024}},
-    {262143, &coll_routines[20] /* pre_reduced_ring */, {.segment_size = 512}},
-    {262143, &coll_routines[18] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[54], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
-    {262143, &coll_routines[15] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {262143, &coll_routines[16] /* native */, {0}},
-    {INT_MAX, &coll_routines[13] /* lane_rings_switches */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[19] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[60], {.segment_size = 4096}}, {&coll_routines[2], {.segment_size = 4096}}}}},
-    {INT_MAX, &coll_routines[15] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[18] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[54], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[16] /* native */, {0}},
+    {723, &coll_routines[15] /* native */, {0}},
+    {11584, &coll_routines[11] /* circulant */, {0}},
+    {11584, &coll_routines[20] /* rab1_bruck */, {0}},
+    {11584, &coll_routines[13] /* lanes_switches */, {.segment_size = 2048}},
+    {11584, &coll_routines[24] /* rab2_ring_light_barrier_lr1 */, {0}},
+    {11584, &coll_routines[15] /* native */, {0}},
+    {INT_MAX, &coll_routines[12] /* lane_rings_switches */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[17] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 1024}}, {&coll_routines[19], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[14] /* logical_ring_lr1 */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[18] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[67], {.segment_size = 4096}}, {&coll_routines[2], {.segment_size = 4096}}}}},
+    {INT_MAX, &coll_routines[15] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_hosts_4x1[] = {
-    {4095, &coll_routines[16] /* native */, {0}},
-    {11584, &coll_routines[12] /* circulant */, {0}},
-    {11584, &coll_routines[19] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[64], {0}}, {&coll_routines[0], {.radix = 2}}}}},
-    {11584, &coll_routines[22] /* rab1_lr1 */, {0}},
-    {11584, &coll_routines[14] /* lanes_switches */, {.segment_size = 4096}},
-    {11584, &coll_routines[16] /* native */, {0}},
-    {262143, &coll_routines[13] /* lane_rings_switches */, {.segment_size = 1024}},
-    {262143, &coll_routines[20] /* pre_reduced_ring */, {.segment_size = 512}},
-    {262143, &coll_routines[18] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[54], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
-    {262143, &coll_routines[15] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {262143, &coll_routines[16] /* native */, {0}},
-    {INT_MAX, &coll_routines[13] /* lane_rings_switches */, {.segment_size = 2048}},
-    {INT_MAX, &coll_routines[19] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[60], {.segment_size = 4096}}, {&coll_routines[2], {.segment_size = 4096}}}}},
-    {INT_MAX, &coll_routines[15] /* logical_ring_lr1 */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[18] /* of_reduce_scatter_and_allgatherv */, {.parts = (const struct coll_part[]){{&coll_routines[54], {.segment_size = 1024}}, {&coll_routines[7], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[16] /* native */, {0}},
+    {4095, &coll_routines[15] /* native */, {0}},
+    {11584, &coll_routines[11] /* circulant */, {0}},
+    {11584, &coll_routines[20] /* rab1_bruck */, {0}},
+    {11584, &coll_routines[13] /* lanes_switches */, {.segment_size = 2048}},
+    {11584, &coll_routines[24] /* rab2_ring_light_barrier_lr1 */, {0}},
+    {11584, &coll_routines[15] /* native */, {0}},
+    {INT_MAX, &coll_routines[12] /* lane_rings_switches */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[17] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 1024}}, {&coll_routines[19], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[14] /* logical_ring_lr1 */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[18] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[67], {.segment_size = 4096}}, {&coll_routines[2], {.segment_size = 4096}}}}},
+    {INT_MAX, &coll_routines[15] /* native */, {0}},
 };
 
 static const struct coll_rule allreduce_other_4x1[] = {
-    {4095, &coll_routines[16] /* native */, {0}},
-    {15023, &coll_routines[12] /* circulant */, {0}},
-    {15023, &coll_routines[19] /* of_reduce_scatter_block_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[64], {0}}, {&coll_routines[0], {.radix = 2}}}}},
-    {15023, &coll_routines[21] /* rab1_circulant */, {0}},
-    {15023, &coll_routines[23] /* rab2_simple */, {0}},
-    {15023, &coll_routines[16] /* native */, {0}},
-    {INT_MAX, &coll_routines[20] /* pre_reduced_ring */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[17] /* of_alltoall_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[29], {.in_flight = 4, .segment_size = 4096}}, {&coll_routines[4], {0}}}}},
-    {INT_MAX, &coll_routines[24] /* rab2_spreading_simple */, {0}},
-    {INT_MAX, &coll_routines[11] /* arrival_chain */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[16] /* native */, {0}},
+    {4095, &coll_routines[15] /* native */, {0}},
+    {15023, &coll_routines[11] /* circulant */, {0}},
+    {15023, &coll_routines[20] /* rab1_bruck */, {0}},
+    {15023, &coll_routines[19] /* pre_reduced_ring */, {.segment_size = 1024}},
+    {15023, &coll_routines[23] /* rab2_pair_light_barrier */, {0}},
+    {15023, &coll_routines[15] /* native */, {0}},
+    {262143, &coll_routines[19] /* pre_reduced_ring */, {.segment_size = 1024}},
+    {262143, &coll_routines[11] /* circulant */, {0}},
+    {262143, &coll_routines[21] /* rab1_circulant */, {0}},
+    {262143, &coll_routines[16] /* of_alltoall_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[34], {.in_flight = 8, .segment_size = 4096}}, {&coll_routines[3], {0}}}}},
+    {262143, &coll_routines[15] /* native */, {0}},
+    {INT_MAX, &coll_routines[19] /* pre_reduced_ring */, {.segment_size = 2048}},
+    {INT_MAX, &coll_routines[16] /* of_alltoall_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[34], {.in_flight = 8, .segment_size = 4096}}, {&coll_routines[5], {0}}}}},
+    {INT_MAX, &coll_routines[22] /* rab1_simple */, {0}},
+    {INT_MAX, &coll_routines[25] /* rab2_spreading_simple */, {0}},
+    {INT_MAX, &coll_routines[15] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_cluster[] = {
-    {165, &coll_routines[26] /* mesh_3d */, {0}},
-    {165, &coll_routines[28] /* simple */, {0}},
-    {165, &coll_routines[27] /* native */, {0}},
-    {4531, &coll_routines[27] /* native */, {0}},
-    {INT_MAX, &coll_routines[29] /* spreading_rounds */, {.in_flight = 4, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {75, &coll_routines[32] /* recursive_doubling */, {0}},
+    {75, &coll_routines[28] /* mesh_2d */, {0}},
+    {75, &coll_routines[30] /* of_alltoallv */, {.parts = (const struct coll_part[]){{&coll_routines[37], {.in_flight = 4}}}}},
+    {75, &coll_routines[29] /* native */, {0}},
+    {4446, &coll_routines[29] /* native */, {0}},
+    {INT_MAX, &coll_routines[27] /* aapc_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
 };
 
 static const struct coll_rule alltoall_hosts_4x1[] = {
-    {65535, &coll_routines[27] /* native */, {0}},
-    {INT_MAX, &coll_routines[29] /* spreading_rounds */, {.in_flight = 4, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[27] /* native */, {0}},
+    {75, &coll_routines[32] /* recursive_doubling */, {0}},
+    {75, &coll_routines[28] /* mesh_2d */, {0}},
+    {75, &coll_routines[30] /* of_alltoallv */, {.parts = (const struct coll_part[]){{&coll_routines[37], {.in_flight = 4}}}}},
+    {75, &coll_routines[29] /* native */, {0}},
+    {4345, &coll_routines[29] /* native */, {0}},
+    {INT_MAX, &coll_routines[34] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
+};
+
+static const struct coll_rule alltoall_hosts_4x1__11[] = {
+    {65535, &coll_routines[29] /* native */, {0}},
+    {INT_MAX, &coll_routines[34] /* spreading_rounds */, {.in_flight = 8, .segment_size = 4096}},
+    {INT_MAX, &coll_routines[29] /* native */, {0}},
 };
 
 static const struct coll_rule alltoallv_cluster[] = {
-    {INT_MAX, &coll_routines[31] /* bruck_and_direct */, {.bytes_in_flight = 32768, .longest = 512, .radix = 2}},
-    {INT_MAX, &coll_routines[33] /* spreading_rounds */, {.bytes_in_flight = 32768, .segment_size = 4096}},
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
-};
-
-static const struct coll_rule alltoallv_hosts_4x1[] = {
-    {INT_MAX, &coll_routines[32] /* native */, {0}},
+    {INT_MAX, &coll_routines[36] /* native */, {0}},
 };
 
 static const struct coll_rule barrier_cluster[] = {
-    {INT_MAX, &coll_routines[34] /* native */, {0}},
+    {INT_MAX, &coll_routines[40] /* of_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[0], {.radix = 2}}}}},
+    {INT_MAX, &coll_routines[38] /* dissemination */, {0}},
+    {INT_MAX, &coll_routines[39] /* native */, {0}},
+};
+
+static const struct coll_rule barrier_hosts_4x1[] = {
+    {INT_MAX, &coll_routines[39] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_cluster[] = {
-    {34, &coll_routines[36] /* knomial */, {.radix = 3}},
-    {34, &coll_routines[37] /* native */, {0}},
-    {INT_MAX, &coll_routines[41] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[37] /* native */, {0}},
+    {22, &coll_routines[41] /* flat */, {0}},
+    {22, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[46] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_hosts_4x1[] = {
-    {4095, &coll_routines[37] /* native */, {0}},
-    {INT_MAX, &coll_routines[41] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[37] /* native */, {0}},
+    {18, &coll_routines[41] /* flat */, {0}},
+    {18, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[46] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
+};
+
+static const struct coll_rule bcast_hosts_4x1__17[] = {
+    {4095, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[46] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
 };
 
 static const struct coll_rule bcast_other_4x1[] = {
-    {4095, &coll_routines[37] /* native */, {0}},
-    {262143, &coll_routines[40] /* scatter_recursive_doubling_allgather */, {0}},
-    {262143, &coll_routines[37] /* native */, {0}},
-    {INT_MAX, &coll_routines[38] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[66], {0}}, {&coll_routines[4], {0}}}}},
-    {INT_MAX, &coll_routines[39] /* pipelined_binary */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[37] /* native */, {0}},
+    {4095, &coll_routines[42] /* native */, {0}},
+    {262143, &coll_routines[45] /* scatter_recursive_doubling_allgather */, {0}},
+    {262143, &coll_routines[42] /* native */, {0}},
+    {INT_MAX, &coll_routines[43] /* of_scatter_and_allgather */, {.parts = (const struct coll_part[]){{&coll_routines[73], {.in_flight = 2}}, {&coll_routines[5], {0}}}}},
+    {INT_MAX, &coll_routines[44] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[42] /* native */, {0}},
 };
 
 static const struct coll_rule gather_cluster[] = {
-    {2, &coll_routines[42] /* linear */, {0}},
-    {2, &coll_routines[43] /* native */, {0}},
-    {511, &coll_routines[43] /* native */, {0}},
-    {557, &coll_routines[42] /* linear */, {0}},
-    {557, &coll_routines[43] /* native */, {0}},
-    {4300, &coll_routines[43] /* native */, {0}},
-    {INT_MAX, &coll_routines[42] /* linear */, {0}},
-    {INT_MAX, &coll_routines[43] /* native */, {0}},
+    {4513, &coll_routines[48] /* native */, {0}},
+    {INT_MAX, &coll_routines[49] /* topology_binomial */, {0}},
+    {INT_MAX, &coll_routines[47] /* linear */, {0}},
+    {INT_MAX, &coll_routines[48] /* native */, {0}},
 };
 
 static const struct coll_rule gather_hosts_4x1[] = {
-    {65535, &coll_routines[43] /* native */, {0}},
-    {INT_MAX, &coll_routines[42] /* linear */, {0}},
-    {INT_MAX, &coll_routines[43] /* native */, {0}},
+    {65535, &coll_routines[48] /* native */, {0}},
+    {INT_MAX, &coll_routines[49] /* topology_binomial */, {0}},
+    {INT_MAX, &coll_routines[47] /* linear */, {0}},
+    {INT_MAX, &coll_routines[48] /* native */, {0}},
+};
+
+static const struct coll_rule gather_other_4x1[] = {
+    {65535, &coll_routines[48] /* native */, {0}},
+    {INT_MAX, &coll_routines[47] /* linear */, {0}},
+    {INT_MAX, &coll_routines[48] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_cluster[] = {
-    {34, &coll_routines[49] /* of_gather */, {.parts = (const struct coll_part[]){{&coll_routines[42], {0}}}}},
-    {34, &coll_routines[51] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
-    {34, &coll_routines[45] /* flat */, {0}},
-    {34, &coll_routines[50] /* pipelined_binary */, {.segment_size = 512}},
-    {34, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[52] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[46] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
-    {INT_MAX, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[20], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[50] /* pipelined_binary */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {24, &coll_routines[55] /* of_gather */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}}}},
+    {24, &coll_routines[57] /* topology_binary */, {.segment_size = 512}},
+    {24, &coll_routines[58] /* topology_kary */, {.arity = 4, .segment_size = 512}},
+    {24, &coll_routines[59] /* topology_linear */, {.segment_size = 512}},
+    {24, &coll_routines[53] /* native */, {0}},
+    {INT_MAX, &coll_routines[59] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[54] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[52] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[56] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[53] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_hosts_4x1[] = {
-    {34, &coll_routines[49] /* of_gather */, {.parts = (const struct coll_part[]){{&coll_routines[42], {0}}}}},
-    {34, &coll_routines[51] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
-    {34, &coll_routines[45] /* flat */, {0}},
-    {34, &coll_routines[50] /* pipelined_binary */, {.segment_size = 512}},
-    {34, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[52] /* topology_linear */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[20], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {24, &coll_routines[55] /* of_gather */, {.parts = (const struct coll_part[]){{&coll_routines[47], {0}}}}},
+    {24, &coll_routines[59] /* topology_linear */, {.segment_size = 512}},
+    {24, &coll_routines[56] /* pipelined_binary */, {.segment_size = 512}},
+    {24, &coll_routines[51] /* knomial */, {.radix = 4}},
+    {24, &coll_routines[53] /* native */, {0}},
+    {INT_MAX, &coll_routines[59] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[54] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[52] /* logical_ring_reduce_scatter_gather */, {.segment_size = 512}},
+    {INT_MAX, &coll_routines[56] /* pipelined_binary */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[53] /* native */, {0}},
+};
+
+static const struct coll_rule reduce_hosts_4x1__24[] = {
+    {4095, &coll_routines[53] /* native */, {0}},
+    {INT_MAX, &coll_routines[59] /* topology_linear */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[54] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[53] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_other_4x1[] = {
-    {1, &coll_routines[49] /* of_gather */, {.parts = (const struct coll_part[]){{&coll_routines[42], {0}}}}},
-    {1, &coll_routines[51] /* pipelined_kary */, {.arity = 3, .segment_size = 512}},
-    {1, &coll_routines[45] /* flat */, {0}},
-    {1, &coll_routines[50] /* pipelined_binary */, {.segment_size = 512}},
-    {1, &coll_routines[47] /* native */, {0}},
-    {65535, &coll_routines[47] /* native */, {0}},
-    {INT_MAX, &coll_routines[48] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[20], {.segment_size = 512}}}}},
-    {INT_MAX, &coll_routines[47] /* native */, {0}},
+    {65535, &coll_routines[53] /* native */, {0}},
+    {262143, &coll_routines[54] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 1024}}}}},
+    {262143, &coll_routines[53] /* native */, {0}},
+    {INT_MAX, &coll_routines[54] /* of_allreduce */, {.parts = (const struct coll_part[]){{&coll_routines[19], {.segment_size = 2048}}}}},
+    {INT_MAX, &coll_routines[53] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_cluster[] = {
-    {30047, &coll_routines[55] /* native */, {0}},
-    {184740, &coll_routines[54] /* logical_ring */, {.segment_size = 1024}},
-    {184740, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[55], {0}}}}},
-    {184740, &coll_routines[55] /* native */, {0}},
-    {INT_MAX, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[54], {.segment_size = 1024}}, {&coll_routines[54], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[54] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[55], {0}}, {&coll_routines[55], {0}}}}},
-    {INT_MAX, &coll_routines[53] /* circulant */, {0}},
-    {INT_MAX, &coll_routines[55] /* native */, {0}},
+    {30047, &coll_routines[62] /* native */, {0}},
+    {179806, &coll_routines[61] /* logical_ring */, {.segment_size = 1024}},
+    {179806, &coll_routines[63] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[62], {0}}, {&coll_routines[62], {0}}}}},
+    {179806, &coll_routines[64] /* recursive_halving */, {0}},
+    {179806, &coll_routines[62] /* native */, {0}},
+    {INT_MAX, &coll_routines[63] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[61], {.segment_size = 1024}}, {&coll_routines[61], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[61] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[63] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[62], {0}}, {&coll_routines[62], {0}}}}},
+    {INT_MAX, &coll_routines[60] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[62] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_hosts_4x1[] = {
-    {65535, &coll_routines[55] /* native */, {0}},
-    {184740, &coll_routines[54] /* logical_ring */, {.segment_size = 1024}},
-    {184740, &coll_routines[55] /* native */, {0}},
-    {INT_MAX, &coll_routines[56] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[54], {.segment_size = 1024}}, {&coll_routines[54], {.segment_size = 1024}}}}},
-    {INT_MAX, &coll_routines[54] /* logical_ring */, {.segment_size = 1024}},
-    {INT_MAX, &coll_routines[55] /* native */, {0}},
+    {65535, &coll_routines[62] /* native */, {0}},
+    {179806, &coll_routines[61] /* logical_ring */, {.segment_size = 1024}},
+    {179806, &coll_routines[62] /* native */, {0}},
+    {INT_MAX, &coll_routines[63] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[61], {.segment_size = 1024}}, {&coll_routines[61], {.segment_size = 1024}}}}},
+    {INT_MAX, &coll_routines[61] /* logical_ring */, {.segment_size = 1024}},
+    {INT_MAX, &coll_routines[62] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_other_4x1[] = {
-    {INT_MAX, &coll_routines[55] /* native */, {0}},
+    {INT_MAX, &coll_routines[62] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_cluster[] = {
-    {6888, &coll_routines[61] /* native */, {0}},
-    {39980, &coll_routines[60] /* logical_ring */, {.segment_size = 4096}},
-    {39980, &coll_routines[62] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[61], {0}}}}},
-    {39980, &coll_routines[59] /* circulant */, {0}},
-    {39980, &coll_routines[61] /* native */, {0}},
-    {INT_MAX, &coll_routines[62] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[60], {.segment_size = 4096}}, {&coll_routines[60], {.segment_size = 4096}}}}},
-    {INT_MAX, &coll_routines[60] /* logical_ring */, {.segment_size = 4096}},
-    {INT_MAX, &coll_routines[63] /* recursive_halving */, {0}},
-    {INT_MAX, &coll_routines[62] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[61], {0}}, {&coll_routines[61], {0}}}}},
-    {INT_MAX, &coll_routines[61] /* native */, {0}},
+    {4412, &coll_routines[68] /* native */, {0}},
+    {INT_MAX, &coll_routines[67] /* logical_ring */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[66] /* circulant */, {0}},
+    {INT_MAX, &coll_routines[68] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_hosts_4x1[] = {
-    {16383, &coll_routines[61] /* native */, {0}},
-    {39980, &coll_routines[60] /* logical_ring */, {.segment_size = 4096}},
-    {39980, &coll_routines[61] /* native */, {0}},
-    {INT_MAX, &coll_routines[62] /* of_halves */, {.parts = (const struct coll_part[]){{&coll_routines[60], {.segment_size = 4096}}, {&coll_routines[60], {.segment_size = 4096}}}}},
-    {INT_MAX, &coll_routines[61] /* native */, {0}},
+    {65535, &coll_routines[68] /* native */, {0}},
+    {INT_MAX, &coll_routines[67] /* logical_ring */, {.segment_size = 4096}},
+    {INT_MAX, &coll_routines[68] /* native */, {0}},
 };
 
 static const struct coll_rule reduce_scatter_block_other_4x1[] = {
-    {INT_MAX, &coll_routines[61] /* native */, {0}},
+    {INT_MAX, &coll_routines[68] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_cluster[] = {
-    {1, &coll_routines[68] /* of_bcast */, {.parts = (const struct coll_part[]){{&coll_routines[35], {0}}}}},
-    {1, &coll_routines[69] /* throttled_linear */, {.in_flight = 2}},
-    {1, &coll_routines[67] /* native */, {0}},
-    {4387, &coll_routines[67] /* native */, {0}},
-    {INT_MAX, &coll_routines[66] /* linear */, {0}},
-    {INT_MAX, &coll_routines[67] /* native */, {0}},
+    {1, &coll_routines[72] /* of_bcast */, {.parts = (const struct coll_part[]){{&coll_routines[41], {0}}}}},
+    {1, &coll_routines[74] /* topology_linear */, {.segment_size = 512}},
+    {1, &coll_routines[70] /* linear */, {0}},
+    {1, &coll_routines[71] /* native */, {0}},
+    {4459, &coll_routines[71] /* native */, {0}},
+    {INT_MAX, &coll_routines[73] /* throttled_linear */, {.in_flight = 2}},
+    {INT_MAX, &coll_routines[71] /* native */, {0}},
 };
 
 static const struct coll_rule scatter_hosts_4x1[] = {
-    {65535, &coll_routines[67] /* native */, {0}},
-    {INT_MAX, &coll_routines[66] /* linear */, {0}},
-    {INT_MAX, &coll_routines[67] /* native */, {0}},
+    {65535, &coll_routines[71] /* native */, {0}},
+    {INT_MAX, &coll_routines[73] /* throttled_linear */, {.in_flight = 2}},
+    {INT_MAX, &coll_routines[71] /* native */, {0}},
 };
 
 /*
@@ -299,45 +313,45 @@ static const struct coll_table {
     {COLL_ALLGATHERV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
     {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 5, allgatherv_cluster},
     {COLL_ALLGATHERV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, allgatherv_hosts_4x1},
-    {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, allgatherv_other_4x1},
-    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 16, allreduce_cluster},
-    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 16, allreduce_hosts_4x1},
-    {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 11, allreduce_other_4x1},
-    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, alltoall_cluster},
-    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, alltoall_hosts_4x1},
-    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, alltoall_hosts_4x1},
-    {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, alltoallv_cluster},
-    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_hosts_4x1},
-    {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, alltoallv_hosts_4x1},
-    {COLL_BARRIER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, barrier_cluster},
-    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, barrier_cluster},
-    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, barrier_cluster},
-    {COLL_BARRIER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, barrier_cluster},
+    {COLL_ALLGATHERV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, allgatherv_other_4x1},
+    {COLL_ALLREDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 11, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 11, allreduce_cluster},
+    {COLL_ALLREDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 11, allreduce_hosts_4x1},
+    {COLL_ALLREDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 16, allreduce_other_4x1},
+    {COLL_ALLTOALL, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_cluster},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 7, alltoall_hosts_4x1},
+    {COLL_ALLTOALL, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, alltoall_hosts_4x1__11},
+    {COLL_ALLTOALL, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, alltoall_hosts_4x1__11},
+    {COLL_ALLTOALLV, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 1, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, alltoallv_cluster},
+    {COLL_ALLTOALLV, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, alltoallv_cluster},
+    {COLL_BARRIER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 3, barrier_cluster},
+    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 3, barrier_cluster},
+    {COLL_BARRIER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 1, barrier_hosts_4x1},
+    {COLL_BARRIER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, barrier_hosts_4x1},
     {COLL_BCAST, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, bcast_cluster},
-    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_hosts_4x1},
+    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, bcast_hosts_4x1},
+    {COLL_BCAST, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, bcast_hosts_4x1__17},
     {COLL_BCAST, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 6, bcast_other_4x1},
-    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 8, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 8, gather_cluster},
-    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, gather_hosts_4x1},
-    {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, gather_hosts_4x1},
+    {COLL_GATHER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, gather_cluster},
+    {COLL_GATHER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 4, gather_hosts_4x1},
+    {COLL_GATHER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, gather_other_4x1},
     {COLL_REDUCE, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 10, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 10, reduce_cluster},
-    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 8, reduce_hosts_4x1},
-    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 8, reduce_other_4x1},
-    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
-    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 9, reduce_scatter_cluster},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 10, reduce_hosts_4x1},
+    {COLL_REDUCE, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 4, reduce_hosts_4x1__24},
+    {COLL_REDUCE, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 5, reduce_other_4x1},
+    {COLL_REDUCE_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 10, reduce_scatter_cluster},
+    {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 10, reduce_scatter_cluster},
     {COLL_REDUCE_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 6, reduce_scatter_hosts_4x1},
     {COLL_REDUCE_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, reduce_scatter_other_4x1},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 10, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 10, reduce_scatter_block_cluster},
-    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 5, reduce_scatter_block_hosts_4x1},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 4, reduce_scatter_block_cluster},
+    {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, reduce_scatter_block_hosts_4x1},
     {COLL_REDUCE_SCATTER_BLOCK, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 1, reduce_scatter_block_other_4x1},
-    {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 6, scatter_cluster},
-    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 6, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_CLUSTER, 0, 4, 1, 4, 4, 1, 1, 1, 7, scatter_cluster},
+    {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 4, 4, 1, 1, 1, 7, scatter_cluster},
     {COLL_SCATTER, COLL_KIND_HOSTS, -1, 4, 1, 2, INT_MAX, 1, INT_MAX, 0, 3, scatter_hosts_4x1},
     {COLL_SCATTER, COLL_KIND_OTHER, -1, 4, 1, 2, 8, 1, 2, 0, 3, scatter_hosts_4x1},
 };

@@ -1,10 +1,10 @@
 /*
- * allreduce_rab2_simple: A reduce-scatter by the simple alltoall, then the simple allgather; the
- *   order of operands is kept.
+ * allreduce_rab2_pair_light_barrier: A reduce-scatter by the pair alltoall with light barriers,
+ *   then the pair allgather with light barriers; the order of operands is kept.
  *
- * Wins: Medium messages on few ranks of one switch: either half starts all messages at once, so no
- *   step waits; among many ranks, too many send to one at a time.
- * Cost: (p-1)α + (p-1)α + 2((p-1)/p)nβ + ((p-1)/p)nγ.
+ * Wins: Long messages on one switch, where ranks drift apart: as rab2_pair, but partners wait for
+ *   each other, so that no rank gets the blocks of two at a time.
+ * Cost: (p-1)α + (p-2)δ_l + (p-1)α + (p-2)δ_l + 2((p-1)/p)nβ + ((p-1)/p)nγ.
  * Asks for: nothing.
  * Example:
  *   p = 3; the message in blocks 0 1 2
@@ -35,7 +35,7 @@ static int exchange_blocks(const struct coll_call *call, const struct coll_comm 
                                        .recv_count = blocks->count,
                                        .recv_type = call->recv_type,
                                        .bytes = call->bytes / call->recv_count * blocks->count};
-    return coll_used_run("simple", &alltoall, cc);
+    return coll_used_run("pair_light_barrier", &alltoall, cc);
 }
 
 /* Leave the result of the own block at its place among the blocks. */
@@ -58,13 +58,13 @@ static int scatter_result(const struct coll_call *call, const struct coll_comm *
  * View: recv: recv_count elements, at first those of this rank, at the end the result. bytes: of
  *   all elements.
  */
-int allreduce_rab2_simple(const struct coll_call *call, const struct coll_comm *cc,
-                          const struct coll_parameters *parameters) {
+int allreduce_rab2_pair_light_barrier(const struct coll_call *call, const struct coll_comm *cc,
+                                      const struct coll_parameters *parameters) {
     (void)parameters;
     struct even_blocks blocks;
     COLL_TRY(coll_even_blocks_make(call, cc, &blocks));
     COLL_TRY(scatter_result(call, cc, &blocks)); /* what fails may still read the blocks */
-    COLL_TRY(coll_even_blocks_gather(call, cc, &blocks, "simple"));
+    COLL_TRY(coll_even_blocks_gather(call, cc, &blocks, "pair_light_barrier"));
     free(blocks.elements.memory);
     return MPI_SUCCESS;
 }
